@@ -1,0 +1,176 @@
+#!/usr/bin/env python3
+"""Makes, with the reference, the models and expected outputs that the whole-model comparisons read.
+
+    python make_models.py OUTPUT [NAME...]      (NAMEs of keras_models.MODELS, `train`, `basic_pitch`; all by default)
+
+OUTPUT/NAME/ then holds for a model: saved_model/, frozen.pb (variables turned into constants), saved_model.expect
+and frozen.expect (inputs and the reference's outputs for batch 1 and 8); for a training: graph.pb, initial.* and
+final.* (checkpoints), train.expect (100 steps with the loss of each). `--basic-pitch FOLDER` names the unpacked
+SavedModel of tools/demo, for which only an .expect is written. OUTPUT/ops.tsv counts the ops of each graph.
+The .expect format is described in expect_file.py.
+"""
+
+import argparse
+import collections
+import os
+import pathlib
+import time
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "2")
+import keras  # noqa: E402
+import numpy as np  # noqa: E402
+import tensorflow as tf  # noqa: E402
+from tensorflow.core.protobuf import saved_model_pb2  # noqa: E402
+from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2  # noqa: E402
+
+import expect_file  # noqa: E402
+import keras_models  # noqa: E402
+import train_graphs  # noqa: E402
+
+v1 = tf.compat.v1
+BATCHES = (1, 8)
+STEPS = 100
+OP_COUNTS = {}
+
+
+def count_ops(name, graph_def):
+    """Remembers how often each op occurs in the graph and its functions."""
+    counts = collections.Counter(node.op for node in graph_def.node)
+    for function in graph_def.library.function:
+        counts.update(node.op for node in function.node_def)
+    for function in graph_def.library.function:
+        counts.pop(function.signature.name, None)
+    OP_COUNTS[name] = counts
+
+
+def read_saved_model(folder):
+    """Returns the only MetaGraphDef in a SavedModel."""
+    saved = saved_model_pb2.SavedModel()
+    saved.ParseFromString((pathlib.Path(folder) / "saved_model.pb").read_bytes())
+    return saved.meta_graphs[0]
+
+
+def saved_model_cases(folder, input_sets):
+    """Runs serving_default as TF_LoadSessionFromSavedModel would: import, restore, then feed and fetch by name."""
+    meta_graph = read_saved_model(folder)
+    signature = meta_graph.signature_def["serving_default"]
+    names = {key: info.name for key, info in signature.inputs.items()}
+    outputs = [info.name for _, info in sorted(signature.outputs.items())]
+    saver = meta_graph.saver_def
+    restore = ([saver.restore_op_name], {saver.filename_tensor_name: str(folder / "variables" / "variables")})
+    return session_cases(meta_graph.graph_def, names, outputs, input_sets, restore)
+
+
+def session_cases(graph_def, names, outputs, input_sets, first_run=None):
+    """Runs a graph on each input set; `names` maps input names to tensor names."""
+    graph = tf.Graph()
+    with graph.as_default():
+        tf.import_graph_def(graph_def, name="")
+    with v1.Session(graph=graph) as session:
+        if first_run:
+            session.run(*first_run)
+        cases = []
+        for inputs in input_sets:
+            feeds = {names[key]: value for key, value in inputs.items()}
+            cases.append((feeds, dict(zip(outputs, session.run(outputs, feeds)))))
+        return cases
+
+
+def make_model(name, folder):
+    """Writes the SavedModel and the frozen graph of one Keras model with their expected outputs."""
+    model, make_inputs = keras_models.MODELS[name]()
+    random = np.random.RandomState(1)
+    input_sets = [make_inputs(batch, random) for batch in BATCHES]
+    single = list(input_sets[0]) == ["x"]
+
+    specs = {
+        key: tf.TensorSpec([None, *value.shape[1:]], value.dtype, name=key) for key, value in input_sets[0].items()
+    }
+
+    @tf.function
+    def serve(**inputs):
+        return {"y": model(inputs["x"] if single else inputs, training=False)}
+
+    concrete = serve.get_concrete_function(**specs)
+    archive = keras.export.ExportArchive()
+    archive.track(model)
+    archive.add_endpoint("serve", serve)
+    archive.write_out(str(folder / "saved_model"), verbose=False)
+    count_ops(f"{name}/saved_model", read_saved_model(folder / "saved_model").graph_def)
+    expect_file.write(folder / "saved_model.expect", saved_model_cases(folder / "saved_model", input_sets))
+
+    frozen = convert_variables_to_constants_v2(concrete)
+    graph_def = frozen.graph.as_graph_def()
+    count_ops(f"{name}/frozen", graph_def)
+    (folder / "frozen.pb").write_bytes(graph_def.SerializeToString())
+    names = {tensor.name.split(":")[0]: tensor.name for tensor in frozen.inputs}
+    outputs = [tensor.name for tensor in frozen.outputs]
+    expect_file.write(folder / "frozen.expect", session_cases(graph_def, names, outputs, input_sets))
+
+
+def make_training(optimizer, use_resource, name, folder):
+    """Writes one training graph, its first and last checkpoint and the losses between them."""
+    graph, saver = train_graphs.build(optimizer, use_resource)
+    graph_def = graph.as_graph_def()
+    count_ops(name, graph_def)
+    (folder / "graph.pb").write_bytes(graph_def.SerializeToString())
+    cases = []
+    with v1.Session(graph=graph) as session:
+        session.run("init")
+        saver.save(session, str(folder / "initial"), write_meta_graph=False)
+        for images, kinds in train_graphs.batches(STEPS):
+            feeds = {"x:0": images, "y:0": kinds}
+            loss, _ = session.run(["loss:0", "train"], feeds)
+            cases.append((feeds, {"loss:0": loss}))
+        saver.save(session, str(folder / "final"), write_meta_graph=False)
+    expect_file.write(folder / "train.expect", cases)
+    print(f"  losses {cases[0][1]['loss:0']:.4f} .. {cases[-1][1]['loss:0']:.4f}", flush=True)
+
+
+def make_basic_pitch(model_folder, folder):
+    """Writes expected outputs of the downloaded basic-pitch model for seeded noise with a tone in it."""
+    random = np.random.RandomState(1)
+    input_sets = []
+    for batch in (1, 3):
+        time_axis = np.arange(43844) / 22050.0
+        audio = random.randn(batch, 43844) * 0.02 + 0.3 * np.sin(2 * np.pi * 261.63 * time_axis)
+        input_sets.append({"input_2": audio[..., None].astype("float32")})
+    count_ops("basic_pitch/saved_model", read_saved_model(model_folder).graph_def)
+    expect_file.write(folder / "saved_model.expect", saved_model_cases(model_folder, input_sets))
+
+
+def write_op_counts(path):
+    """Adds the counts of this run to ops.tsv: graph, op, number of nodes."""
+    old = [line.split("\t") for line in path.read_text().splitlines()] if path.exists() else []
+    rows = [row for row in old if row[0] not in OP_COUNTS]
+    rows += [[name, op, str(count)] for name, counts in OP_COUNTS.items() for op, count in counts.items()]
+    path.write_text("".join("\t".join(row) + "\n" for row in sorted(rows)))
+
+
+def main():
+    """Makes what the command line asks for."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("output", type=pathlib.Path)
+    parser.add_argument("names", nargs="*")
+    parser.add_argument("--basic-pitch", metavar="FOLDER", type=pathlib.Path)
+    options = parser.parse_args()
+    jobs = [(name, lambda folder, name=name: make_model(name, folder)) for name in keras_models.MODELS]
+    for name, optimizer, use_resource in train_graphs.GRAPHS:
+        jobs.append((name, lambda folder, a=optimizer, b=use_resource, c=name: make_training(a, b, c, folder)))
+    if options.basic_pitch:
+        jobs.append(("basic_pitch", lambda folder: make_basic_pitch(options.basic_pitch, folder)))
+    for name, job in jobs:
+        group = "train" if name.startswith("train_") else name
+        if options.names and name not in options.names and group not in options.names:
+            continue
+        start = time.time()
+        tf.keras.utils.set_random_seed(7)
+        folder = options.output / name
+        folder.mkdir(parents=True, exist_ok=True)
+        job(folder)
+        print(f"{name}: {time.time() - start:.1f} s", flush=True)
+    write_op_counts(options.output / "ops.tsv")
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,1 @@
+//! Conversion between tensors, shapes and their wire messages.

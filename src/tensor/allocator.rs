@@ -44,8 +44,10 @@ thread_local! {
     static SMALL: RefCell<SmallCache> = const { RefCell::new(SmallCache([const { Vec::new() }; SMALL_CLASSES])) };
 }
 
-static LARGE: Mutex<LargeCache> =
-    Mutex::new(LargeCache { classes: [const { Vec::new() }; LARGE_CLASSES], bytes: 0 });
+static LARGE: Mutex<LargeCache> = Mutex::new(LargeCache {
+    classes: [const { Vec::new() }; LARGE_CLASSES],
+    bytes: 0,
+});
 
 /// The class of a large size and the capacity of its blocks: four classes to each doubling.
 fn large_class(size: usize) -> Option<(usize, usize)> {
@@ -72,9 +74,15 @@ fn free_block(pointer: NonNull<u8>, capacity: usize) {
 pub fn acquire(size: usize) -> Option<(NonNull<u8>, usize)> {
     if size <= SMALL_LIMIT {
         let class = size.max(1).div_ceil(ALIGNMENT) - 1;
-        let kept = SMALL.try_with(|cache| cache.borrow_mut().0[class].pop()).ok().flatten();
+        let kept = SMALL
+            .try_with(|cache| cache.borrow_mut().0[class].pop())
+            .ok()
+            .flatten();
         let capacity = (class + 1) * ALIGNMENT;
-        return kept.map(|block| block.0).or_else(|| fresh(capacity)).map(|pointer| (pointer, capacity));
+        return kept
+            .map(|block| block.0)
+            .or_else(|| fresh(capacity))
+            .map(|pointer| (pointer, capacity));
     }
     let (class, capacity) = large_class(size)?;
     let kept = {
@@ -85,7 +93,9 @@ pub fn acquire(size: usize) -> Option<(NonNull<u8>, usize)> {
         }
         block
     };
-    kept.map(|block| block.0).or_else(|| fresh(capacity)).map(|pointer| (pointer, capacity))
+    kept.map(|block| block.0)
+        .or_else(|| fresh(capacity))
+        .map(|pointer| (pointer, capacity))
 }
 
 fn fresh(capacity: usize) -> Option<NonNull<u8>> {

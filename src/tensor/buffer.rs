@@ -48,7 +48,14 @@ impl Buffer {
     pub fn allocate(len: usize) -> Result<Arc<Buffer>> {
         let (data, capacity) =
             acquire(len).ok_or_else(|| status!(ResourceExhausted, "OOM when allocating {len} bytes"))?;
-        Ok(Arc::new(Buffer { data, len, owner: Owner::Allocator { capacity, elements: Elements::Plain } }))
+        Ok(Arc::new(Buffer {
+            data,
+            len,
+            owner: Owner::Allocator {
+                capacity,
+                elements: Elements::Plain,
+            },
+        }))
     }
 
     fn of_elements<T>(values: Vec<T>, elements: Elements) -> Result<Arc<Buffer>> {
@@ -60,7 +67,11 @@ impl Buffer {
             // SAFETY: the block has room for all values and is aligned to 64 bytes.
             unsafe { start.add(i).write(value) };
         }
-        Ok(Arc::new(Buffer { data, len, owner: Owner::Allocator { capacity, elements } }))
+        Ok(Arc::new(Buffer {
+            data,
+            len,
+            owner: Owner::Allocator { capacity, elements },
+        }))
     }
 
     /// A block that owns these strings.
@@ -84,7 +95,11 @@ impl Buffer {
     /// `data` is valid for reads of `len` bytes (null is allowed when `len` is 0) until the deallocator is called.
     pub unsafe fn foreign(data: *mut c_void, len: usize, deallocator: Deallocator) -> Arc<Buffer> {
         let data = NonNull::new(data.cast()).unwrap_or(NonNull::dangling());
-        Arc::new(Buffer { data, len, owner: Owner::Foreign(deallocator) })
+        Arc::new(Buffer {
+            data,
+            len,
+            owner: Owner::Foreign(deallocator),
+        })
     }
 
     /// Read-only memory that `keeps` keeps alive: file mappings, message bytes.
@@ -93,7 +108,11 @@ impl Buffer {
     /// `data` stays valid for reads and unchanged while `keeps` lives.
     pub unsafe fn shared(data: *const u8, len: usize, keeps: Box<dyn Any + Send + Sync>) -> Arc<Buffer> {
         let data = NonNull::new(data.cast_mut()).unwrap_or(NonNull::dangling());
-        Arc::new(Buffer { data, len, owner: Owner::Shared { _keeps: keeps } })
+        Arc::new(Buffer {
+            data,
+            len,
+            owner: Owner::Shared { _keeps: keeps },
+        })
     }
 
     /// Start of the memory.
@@ -113,7 +132,13 @@ impl Buffer {
 
     /// Whether the memory came from our allocator and holds plain bytes, so that its one owner may write to it.
     pub fn is_writable(&self) -> bool {
-        matches!(self.owner, Owner::Allocator { elements: Elements::Plain, .. })
+        matches!(
+            self.owner,
+            Owner::Allocator {
+                elements: Elements::Plain,
+                ..
+            }
+        )
     }
 
     /// Whether the memory came from our allocator.
@@ -152,8 +177,15 @@ impl Drop for Buffer {
                 self.drop_elements(elements);
                 release(self.data, capacity);
             }
-            Owner::Foreign(Deallocator { function: Some(function), arg }) => {
-                let data = if self.data == NonNull::dangling() { std::ptr::null_mut() } else { self.data.as_ptr() };
+            Owner::Foreign(Deallocator {
+                function: Some(function),
+                arg,
+            }) => {
+                let data = if self.data == NonNull::dangling() {
+                    std::ptr::null_mut()
+                } else {
+                    self.data.as_ptr()
+                };
                 // SAFETY: the owner's own deallocator, called once with what it was given.
                 unsafe { function(data.cast(), self.len, *arg) };
             }

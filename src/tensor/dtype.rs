@@ -107,12 +107,20 @@ impl DataType {
 
     /// The type with any reference taken off.
     pub fn base(self) -> DataType {
-        if self.is_ref() { DataType(self.0 - REF_OFFSET) } else { self }
+        if self.is_ref() {
+            DataType(self.0 - REF_OFFSET)
+        } else {
+            self
+        }
     }
 
     /// The reference to this type.
     pub fn to_ref(self) -> DataType {
-        if self.is_ref() { self } else { DataType(self.0 + REF_OFFSET) }
+        if self.is_ref() {
+            self
+        } else {
+            DataType(self.0 + REF_OFFSET)
+        }
     }
 
     /// Bytes per element as `TF_DataTypeSize` gives them: 0 for strings, resources, variants and unknown types.
@@ -130,8 +138,10 @@ impl DataType {
     pub fn is_floating(self) -> bool {
         use std::ops::RangeInclusive;
         const FLOAT8: RangeInclusive<i32> = 24..=28;
-        matches!(self, DataType::FLOAT | DataType::DOUBLE | DataType::HALF | DataType::BFLOAT16)
-            || FLOAT8.contains(&self.0)
+        matches!(
+            self,
+            DataType::FLOAT | DataType::DOUBLE | DataType::HALF | DataType::BFLOAT16
+        ) || FLOAT8.contains(&self.0)
             || self == DataType::FLOAT4_E2M1FN
     }
 

@@ -25,8 +25,8 @@ mod variant;
 pub use buffer::{Buffer, Deallocator};
 pub use dtype::DataType;
 pub use element::{
-    Bool, Complex64, Complex128, Element, Float4E2M1Fn, Float8E4M3B11Fnuz, Float8E4M3Fn, Float8E4M3Fnuz, Float8E5M2,
-    Float8E5M2Fnuz, Int2, Int4, QInt8, QInt16, QInt32, QUInt8, QUInt16, UInt2, UInt4,
+    Bool, Complex64, Complex128, Element, Float4E2M1Fn, Float8E4M3B11Fnuz, Float8E4M3Fn, Float8E4M3Fnuz,
+    Float8E5M2, Float8E5M2Fnuz, Int2, Int4, QInt8, QInt16, QInt32, QUInt8, QUInt16, UInt2, UInt4,
 };
 pub use half::{bf16, f16};
 pub use resource::{HandleInfo, ResourceHandle};

@@ -50,6 +50,10 @@ impl std::ops::Deref for ResourceHandle {
 
 impl fmt::Debug for ResourceHandle {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "ResourceHandle({}/{} on {})", self.container, self.name, self.device)
+        write!(
+            f,
+            "ResourceHandle({}/{} on {})",
+            self.container, self.name, self.device
+        )
     }
 }

@@ -17,25 +17,47 @@ pub struct Shape {
 impl Shape {
     /// The shape with these extents. INVALID_ARGUMENT for a negative extent, too many of them, or too large a product.
     pub fn new(dims: &[i64]) -> Result<Shape> {
-        ensure!(dims.len() <= MAX_RANK, InvalidArgument, "Too many dimensions in tensor: {}", dims.len());
+        ensure!(
+            dims.len() <= MAX_RANK,
+            InvalidArgument,
+            "Too many dimensions in tensor: {}",
+            dims.len()
+        );
         let mut elements: i64 = 1;
         for &extent in dims {
-            ensure!(extent >= 0, InvalidArgument, "Expected shape dimensions to be non-negative, got {extent}");
+            ensure!(
+                extent >= 0,
+                InvalidArgument,
+                "Expected shape dimensions to be non-negative, got {extent}"
+            );
             elements = elements.checked_mul(extent).ok_or_else(|| {
-                status!(InvalidArgument, "Shape {} would have more than 2**63 - 1 elements", Dims(dims))
+                status!(
+                    InvalidArgument,
+                    "Shape {} would have more than 2**63 - 1 elements",
+                    Dims(dims)
+                )
             })?;
         }
-        Ok(Shape { dims: SmallVec::from_slice(dims), elements: elements as usize })
+        Ok(Shape {
+            dims: SmallVec::from_slice(dims),
+            elements: elements as usize,
+        })
     }
 
     /// The shape of a single element.
     pub fn scalar() -> Shape {
-        Shape { dims: SmallVec::new(), elements: 1 }
+        Shape {
+            dims: SmallVec::new(),
+            elements: 1,
+        }
     }
 
     /// The shape `[n]`.
     pub fn vector(n: usize) -> Shape {
-        Shape { dims: SmallVec::from_slice(&[n as i64]), elements: n }
+        Shape {
+            dims: SmallVec::from_slice(&[n as i64]),
+            elements: n,
+        }
     }
 
     /// The extents.
@@ -85,7 +107,11 @@ impl fmt::Display for Dims<'_> {
             if i > 0 {
                 f.write_str(",")?;
             }
-            if extent < 0 { f.write_str("?")? } else { write!(f, "{extent}")? }
+            if extent < 0 {
+                f.write_str("?")?
+            } else {
+                write!(f, "{extent}")?
+            }
         }
         f.write_str("]")
     }
@@ -119,9 +145,16 @@ pub mod dim {
     /// `a + b`; INVALID_ARGUMENT on overflow.
     pub fn add(a: i64, b: i64) -> Result<i64> {
         if a < 0 || b < 0 {
-            return Ok(if a == 0 { b } else if b == 0 { a } else { UNKNOWN });
+            return Ok(if a == 0 {
+                b
+            } else if b == 0 {
+                a
+            } else {
+                UNKNOWN
+            });
         }
-        a.checked_add(b).ok_or_else(|| status!(InvalidArgument, "Dimension size overflow from adding {a} and {b}"))
+        a.checked_add(b)
+            .ok_or_else(|| status!(InvalidArgument, "Dimension size overflow from adding {a} and {b}"))
     }
 
     /// `a * b`; INVALID_ARGUMENT on overflow.
@@ -130,10 +163,20 @@ pub mod dim {
             return Ok(0);
         }
         if a < 0 || b < 0 {
-            return Ok(if a == 1 { b } else if b == 1 { a } else { UNKNOWN });
+            return Ok(if a == 1 {
+                b
+            } else if b == 1 {
+                a
+            } else {
+                UNKNOWN
+            });
         }
-        a.checked_mul(b)
-            .ok_or_else(|| status!(InvalidArgument, "Negative dimension size caused by overflow when multiplying {a} and {b}"))
+        a.checked_mul(b).ok_or_else(|| {
+            status!(
+                InvalidArgument,
+                "Negative dimension size caused by overflow when multiplying {a} and {b}"
+            )
+        })
     }
 
     /// The one extent that both mean. INVALID_ARGUMENT when both are known and differ.
@@ -141,7 +184,11 @@ pub mod dim {
         if a < 0 {
             return Ok(b);
         }
-        ensure!(b < 0 || a == b, InvalidArgument, "Dimensions must be equal, but are {a} and {b}");
+        ensure!(
+            b < 0 || a == b,
+            InvalidArgument,
+            "Dimensions must be equal, but are {a} and {b}"
+        );
         Ok(a)
     }
 }
@@ -158,7 +205,9 @@ impl PartialShape {
 
     /// The shape with these extents; any negative one is unknown.
     pub fn new(dims: &[i64]) -> PartialShape {
-        PartialShape(Some(dims.iter().map(|&extent| extent.max(dim::UNKNOWN)).collect()))
+        PartialShape(Some(
+            dims.iter().map(|&extent| extent.max(dim::UNKNOWN)).collect(),
+        ))
     }
 
     /// A scalar's shape.
@@ -185,12 +234,17 @@ impl PartialShape {
     pub fn dim(&self, axis: i64) -> i64 {
         let Some(dims) = &self.0 else { return dim::UNKNOWN };
         let index = if axis < 0 { axis + dims.len() as i64 } else { axis };
-        usize::try_from(index).ok().and_then(|i| dims.get(i).copied()).unwrap_or(dim::UNKNOWN)
+        usize::try_from(index)
+            .ok()
+            .and_then(|i| dims.get(i).copied())
+            .unwrap_or(dim::UNKNOWN)
     }
 
     /// Whether rank and all extents are known.
     pub fn is_fully_known(&self) -> bool {
-        self.0.as_ref().is_some_and(|dims| dims.iter().all(|&extent| extent >= 0))
+        self.0
+            .as_ref()
+            .is_some_and(|dims| dims.iter().all(|&extent| extent >= 0))
     }
 
     /// The full shape, if everything is known and the number of elements fits.
@@ -203,13 +257,18 @@ impl PartialShape {
 
     /// Number of elements, or -1 when unknown.
     pub fn num_elements(&self) -> i64 {
-        self.to_shape().map_or(dim::UNKNOWN, |shape| shape.num_elements() as i64)
+        self.to_shape()
+            .map_or(dim::UNKNOWN, |shape| shape.num_elements() as i64)
     }
 
     /// What both shapes say together. INVALID_ARGUMENT when they contradict each other.
     pub fn merge(&self, other: &PartialShape) -> Result<PartialShape> {
         let (Some(a), Some(b)) = (&self.0, &other.0) else {
-            return Ok(if self.0.is_none() { other.clone() } else { self.clone() });
+            return Ok(if self.0.is_none() {
+                other.clone()
+            } else {
+                self.clone()
+            });
         };
         ensure!(
             a.len() == b.len(),
@@ -239,7 +298,10 @@ impl PartialShape {
     pub fn relax(&self, other: &PartialShape) -> PartialShape {
         match (&self.0, &other.0) {
             (Some(a), Some(b)) if a.len() == b.len() => PartialShape(Some(
-                a.iter().zip(b).map(|(&x, &y)| if x == y { x } else { dim::UNKNOWN }).collect(),
+                a.iter()
+                    .zip(b)
+                    .map(|(&x, &y)| if x == y { x } else { dim::UNKNOWN })
+                    .collect(),
             )),
             _ => PartialShape::unknown(),
         }
@@ -250,16 +312,20 @@ impl PartialShape {
         match self.rank() {
             None => Ok(PartialShape::of_rank(rank)),
             Some(actual) if actual == rank => Ok(self.clone()),
-            Some(actual) => Err(status!(InvalidArgument, "Shape must be rank {rank} but is rank {actual}")),
+            Some(actual) => Err(status!(
+                InvalidArgument,
+                "Shape must be rank {rank} but is rank {actual}"
+            )),
         }
     }
 
     /// This shape if its rank is, or may be, at least `rank`. INVALID_ARGUMENT otherwise.
     pub fn with_rank_at_least(&self, rank: usize) -> Result<PartialShape> {
         match self.rank() {
-            Some(actual) if actual < rank => {
-                Err(status!(InvalidArgument, "Shape must be at least rank {rank} but is rank {actual}"))
-            }
+            Some(actual) if actual < rank => Err(status!(
+                InvalidArgument,
+                "Shape must be at least rank {rank} but is rank {actual}"
+            )),
             _ => Ok(self.clone()),
         }
     }
@@ -267,16 +333,19 @@ impl PartialShape {
     /// This shape if its rank is, or may be, at most `rank`. INVALID_ARGUMENT otherwise.
     pub fn with_rank_at_most(&self, rank: usize) -> Result<PartialShape> {
         match self.rank() {
-            Some(actual) if actual > rank => {
-                Err(status!(InvalidArgument, "Shape must be at most rank {rank} but is rank {actual}"))
-            }
+            Some(actual) if actual > rank => Err(status!(
+                InvalidArgument,
+                "Shape must be at most rank {rank} but is rank {actual}"
+            )),
             _ => Ok(self.clone()),
         }
     }
 
     /// The extents from `start` to `end` (negative counts from the back); unknown when the rank is.
     pub fn slice(&self, start: i64, end: Option<i64>) -> PartialShape {
-        let Some(dims) = &self.0 else { return PartialShape::unknown() };
+        let Some(dims) = &self.0 else {
+            return PartialShape::unknown();
+        };
         let rank = dims.len() as i64;
         let place = |at: i64| (if at < 0 { at + rank } else { at }).clamp(0, rank) as usize;
         let (start, end) = (place(start), place(end.unwrap_or(rank)));
@@ -293,11 +362,14 @@ impl PartialShape {
 
     /// The same shape with one extent replaced; unknown when the rank is. INVALID_ARGUMENT for a bad axis.
     pub fn with_dim(&self, axis: i64, extent: i64) -> Result<PartialShape> {
-        let Some(dims) = &self.0 else { return Ok(PartialShape::unknown()) };
+        let Some(dims) = &self.0 else {
+            return Ok(PartialShape::unknown());
+        };
         let mut dims = dims.clone();
         let index = if axis < 0 { axis + dims.len() as i64 } else { axis };
         let slot = usize::try_from(index).ok().and_then(|i| dims.get_mut(i));
-        let slot = slot.ok_or_else(|| status!(InvalidArgument, "Out of range dim_index {axis} for shape {self}"))?;
+        let slot =
+            slot.ok_or_else(|| status!(InvalidArgument, "Out of range dim_index {axis} for shape {self}"))?;
         *slot = extent;
         Ok(PartialShape(Some(dims)))
     }
@@ -334,7 +406,10 @@ mod tests {
     fn full_shapes_are_checked() {
         assert_eq!(Shape::new(&[2, 3]).unwrap().num_elements(), 6);
         assert_eq!(Shape::new(&[-1]).unwrap_err().code(), Code::InvalidArgument);
-        assert_eq!(Shape::new(&[1 << 40, 1 << 40]).unwrap_err().code(), Code::InvalidArgument);
+        assert_eq!(
+            Shape::new(&[1 << 40, 1 << 40]).unwrap_err().code(),
+            Code::InvalidArgument
+        );
         assert_eq!(Shape::new(&[4, 5]).unwrap().axis(-1).unwrap(), 1);
         assert!(Shape::new(&[4, 5]).unwrap().axis(2).is_err());
     }

@@ -37,11 +37,28 @@ impl Code {
     pub fn from_number(number: i32) -> Code {
         use Code::*;
         const ALL: [Code; 17] = [
-            Ok, Cancelled, Unknown, InvalidArgument, DeadlineExceeded, NotFound, AlreadyExists, PermissionDenied,
-            ResourceExhausted, FailedPrecondition, Aborted, OutOfRange, Unimplemented, Internal, Unavailable,
-            DataLoss, Unauthenticated,
+            Ok,
+            Cancelled,
+            Unknown,
+            InvalidArgument,
+            DeadlineExceeded,
+            NotFound,
+            AlreadyExists,
+            PermissionDenied,
+            ResourceExhausted,
+            FailedPrecondition,
+            Aborted,
+            OutOfRange,
+            Unimplemented,
+            Internal,
+            Unavailable,
+            DataLoss,
+            Unauthenticated,
         ];
-        usize::try_from(number).ok().and_then(|i| ALL.get(i).copied()).unwrap_or(Unknown)
+        usize::try_from(number)
+            .ok()
+            .and_then(|i| ALL.get(i).copied())
+            .unwrap_or(Unknown)
     }
 }
 
@@ -60,7 +77,11 @@ impl Status {
     /// An error with this code and message.
     #[cold]
     pub fn new(code: Code, message: impl Into<String>) -> Status {
-        Status(Box::new(Inner { code, message: message.into(), payloads: BTreeMap::new() }))
+        Status(Box::new(Inner {
+            code,
+            message: message.into(),
+            payloads: BTreeMap::new(),
+        }))
     }
 
     /// The code; never [`Code::Ok`] unless a caller made it so.

@@ -1,8 +1,8 @@
 //! A tensor: element type, shape, and a zero-copy view of a shared buffer.
 
 use crate::{
-    Bool, Buffer, DataType, Element, PartialShape, ResourceHandle, Result, Shape, TString, VariantValue, bail,
-    ensure, status,
+    Bool, Buffer, DataType, Element, PartialShape, ResourceHandle, Result, Shape, TString, VariantValue,
+    bail, ensure, status,
 };
 use std::fmt;
 use std::sync::Arc;
@@ -35,7 +35,12 @@ fn element_size(dtype: DataType) -> usize {
 
 impl Tensor {
     fn from_buffer(dtype: DataType, shape: Shape, buffer: Arc<Buffer>) -> Tensor {
-        Tensor { dtype, shape, data: buffer.as_ptr(), buffer }
+        Tensor {
+            dtype,
+            shape,
+            data: buffer.as_ptr(),
+            buffer,
+        }
     }
 
     /// A tensor of plain elements with unspecified (but initialised) values; strings, resources and variants
@@ -47,9 +52,20 @@ impl Tensor {
             DataType::RESOURCE => Buffer::of_resources(filled(&shape)?)?,
             DataType::VARIANT => Buffer::of_variants(filled(&shape)?)?,
             _ => {
-                ensure!(dtype.is_plain(), InvalidArgument, "Cannot allocate a tensor of type {dtype}");
-                let bytes = count.checked_mul(dtype.size()).filter(|&bytes| bytes <= isize::MAX as usize);
-                let oom = || status!(ResourceExhausted, "OOM when allocating tensor with shape{shape} and type {dtype}");
+                ensure!(
+                    dtype.is_plain(),
+                    InvalidArgument,
+                    "Cannot allocate a tensor of type {dtype}"
+                );
+                let bytes = count
+                    .checked_mul(dtype.size())
+                    .filter(|&bytes| bytes <= isize::MAX as usize);
+                let oom = || {
+                    status!(
+                        ResourceExhausted,
+                        "OOM when allocating tensor with shape{shape} and type {dtype}"
+                    )
+                };
                 Buffer::allocate(bytes.ok_or_else(oom)?).map_err(|_| oom())?
             }
         };
@@ -96,26 +112,50 @@ impl Tensor {
             "{} strings do not fill shape {shape}",
             strings.len()
         );
-        Ok(Tensor::from_buffer(DataType::STRING, shape, Buffer::of_strings(strings)?))
+        Ok(Tensor::from_buffer(
+            DataType::STRING,
+            shape,
+            Buffer::of_strings(strings)?,
+        ))
     }
 
     /// A tensor of handles. INVALID_ARGUMENT when their number does not fit the shape.
     pub fn from_resources(shape: Shape, handles: Vec<ResourceHandle>) -> Result<Tensor> {
-        ensure!(handles.len() == shape.num_elements(), InvalidArgument, "handles do not fill shape {shape}");
-        Ok(Tensor::from_buffer(DataType::RESOURCE, shape, Buffer::of_resources(handles)?))
+        ensure!(
+            handles.len() == shape.num_elements(),
+            InvalidArgument,
+            "handles do not fill shape {shape}"
+        );
+        Ok(Tensor::from_buffer(
+            DataType::RESOURCE,
+            shape,
+            Buffer::of_resources(handles)?,
+        ))
     }
 
     /// A tensor of variants. INVALID_ARGUMENT when their number does not fit the shape.
     pub fn from_variants(shape: Shape, values: Vec<VariantValue>) -> Result<Tensor> {
-        ensure!(values.len() == shape.num_elements(), InvalidArgument, "variants do not fill shape {shape}");
-        Ok(Tensor::from_buffer(DataType::VARIANT, shape, Buffer::of_variants(values)?))
+        ensure!(
+            values.len() == shape.num_elements(),
+            InvalidArgument,
+            "variants do not fill shape {shape}"
+        );
+        Ok(Tensor::from_buffer(
+            DataType::VARIANT,
+            shape,
+            Buffer::of_variants(values)?,
+        ))
     }
 
     /// A view of all of a buffer as plain elements or (foreign memory) `TString` elements.
     /// INVALID_ARGUMENT when it is too short, or not aligned for the type.
     pub fn view_of(dtype: DataType, shape: Shape, buffer: Arc<Buffer>) -> Result<Tensor> {
         let size = element_size(dtype);
-        ensure!(dtype.is_known() && !dtype.is_ref(), InvalidArgument, "Cannot view memory as type {dtype}");
+        ensure!(
+            dtype.is_known() && !dtype.is_ref(),
+            InvalidArgument,
+            "Cannot view memory as type {dtype}"
+        );
         ensure!(
             dtype.is_plain() || (dtype == DataType::STRING && !buffer.is_ours()),
             InvalidArgument,
@@ -223,7 +263,12 @@ impl Tensor {
     /// The elements for writing. INVALID_ARGUMENT when they are of another type, INTERNAL when the buffer is shared.
     pub fn as_mut_slice<T: Element>(&mut self) -> Result<&mut [T]> {
         self.expect_type(T::DTYPE)?;
-        ensure!(self.is_writable(), Internal, "tensor of shape {} is shared and cannot be written", self.shape);
+        ensure!(
+            self.is_writable(),
+            Internal,
+            "tensor of shape {} is shared and cannot be written",
+            self.shape
+        );
         if self.num_elements() == 0 {
             return Ok(&mut []);
         }
@@ -233,7 +278,11 @@ impl Tensor {
 
     fn expect_type(&self, dtype: DataType) -> Result<()> {
         if self.dtype != dtype {
-            bail!(InvalidArgument, "Expected a tensor of type {dtype}, got one of type {}", self.dtype);
+            bail!(
+                InvalidArgument,
+                "Expected a tensor of type {dtype}, got one of type {}",
+                self.dtype
+            );
         }
         Ok(())
     }
@@ -269,7 +318,11 @@ impl Tensor {
     pub fn single<T: Element>(&self) -> Result<T> {
         match self.as_slice::<T>()? {
             [value] => Ok(*value),
-            _ => Err(status!(InvalidArgument, "Expected a single element, got shape {}", self.shape)),
+            _ => Err(status!(
+                InvalidArgument,
+                "Expected a single element, got shape {}",
+                self.shape
+            )),
         }
     }
 
@@ -312,7 +365,10 @@ impl Tensor {
             "Cannot reinterpret {} as {dtype}",
             self.dtype
         );
-        Ok(Tensor { dtype, ..self.clone() })
+        Ok(Tensor {
+            dtype,
+            ..self.clone()
+        })
     }
 
     /// Rows `start..start + count` along the first axis; shares the buffer. INVALID_ARGUMENT when out of range.
@@ -329,7 +385,12 @@ impl Tensor {
         dims[0] = count as i64;
         // SAFETY: the row lies within the elements of this view.
         let data = unsafe { self.data.add(start * row_bytes) };
-        Ok(Tensor { dtype: self.dtype, shape: Shape::new(&dims)?, data, buffer: self.buffer.clone() })
+        Ok(Tensor {
+            dtype: self.dtype,
+            shape: Shape::new(&dims)?,
+            data,
+            buffer: self.buffer.clone(),
+        })
     }
 
     /// A copy with a buffer of its own from our allocator.
@@ -390,7 +451,10 @@ mod tests {
         assert_eq!(a.as_mut_slice::<i32>().unwrap_err().code(), Code::Internal);
         drop(row);
         a.as_mut_slice::<i32>().unwrap()[0] = 9;
-        assert_eq!(a.reshape(Shape::vector(6)).unwrap().as_slice::<i32>().unwrap()[0], 9);
+        assert_eq!(
+            a.reshape(Shape::vector(6)).unwrap().as_slice::<i32>().unwrap()[0],
+            9
+        );
         assert!(a.reshape(Shape::vector(5)).is_err());
         assert!(a.as_slice::<f32>().is_err());
         assert_eq!(a.data_ptr() as usize % 64, 0);
@@ -399,10 +463,21 @@ mod tests {
     #[test]
     fn huge_requests_are_refused() {
         let shape = Shape::new(&[1 << 60]).unwrap();
-        assert_eq!(Tensor::allocate(DataType::FLOAT, shape).unwrap_err().code(), Code::ResourceExhausted);
+        assert_eq!(
+            Tensor::allocate(DataType::FLOAT, shape).unwrap_err().code(),
+            Code::ResourceExhausted
+        );
         let shape = Shape::new(&[1 << 46]).unwrap();
-        assert_eq!(Tensor::allocate(DataType::DOUBLE, shape.clone()).unwrap_err().code(), Code::ResourceExhausted);
-        assert_eq!(Tensor::allocate(DataType::STRING, shape).unwrap_err().code(), Code::ResourceExhausted);
+        assert_eq!(
+            Tensor::allocate(DataType::DOUBLE, shape.clone())
+                .unwrap_err()
+                .code(),
+            Code::ResourceExhausted
+        );
+        assert_eq!(
+            Tensor::allocate(DataType::STRING, shape).unwrap_err().code(),
+            Code::ResourceExhausted
+        );
     }
 
     #[test]
@@ -413,7 +488,10 @@ mod tests {
         }
         let mut freed = 0usize;
         let mut data = [1.0f32, 2.0];
-        let deallocator = Deallocator { function: Some(count), arg: (&raw mut freed).cast() };
+        let deallocator = Deallocator {
+            function: Some(count),
+            arg: (&raw mut freed).cast(),
+        };
         // SAFETY: `data` outlives the buffer.
         let buffer = unsafe { Buffer::foreign(data.as_mut_ptr().cast(), 8, deallocator) };
         let mut tensor = Tensor::view_of(DataType::FLOAT, Shape::vector(2), buffer).unwrap();
@@ -425,7 +503,10 @@ mod tests {
 
     #[test]
     fn strings_are_dropped_with_their_tensor() {
-        let strings = vec![TString::from("a"), TString::from("a string of more than 22 bytes")];
+        let strings = vec![
+            TString::from("a"),
+            TString::from("a string of more than 22 bytes"),
+        ];
         let tensor = Tensor::from_strings(Shape::vector(2), strings).unwrap();
         assert_eq!(tensor.byte_size(), 48);
         let copy = tensor.deep_copy().unwrap();

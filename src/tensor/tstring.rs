@@ -38,7 +38,9 @@ impl TString {
     /// # Safety
     /// The bytes must outlive the string and every bitwise copy of it.
     pub unsafe fn view(bytes: &[u8]) -> TString {
-        TString { words: [(bytes.len() as u64) << 2 | VIEW, bytes.as_ptr() as u64, 0] }
+        TString {
+            words: [(bytes.len() as u64) << 2 | VIEW, bytes.as_ptr() as u64, 0],
+        }
     }
 
     fn form(&self) -> u64 {
@@ -55,7 +57,10 @@ impl TString {
             OFFSET => {
                 let distance = (self.words[0] >> 32) as usize;
                 // SAFETY: who made the offset form put the bytes at that distance.
-                (unsafe { start.add(distance) }, (self.words[0] & 0xffff_ffff) as usize >> 2)
+                (
+                    unsafe { start.add(distance) },
+                    (self.words[0] & 0xffff_ffff) as usize >> 2,
+                )
             }
             _ => (self.words[1] as *const u8, (self.words[0] >> 2) as usize),
         };
@@ -99,7 +104,9 @@ impl From<&[u8]> for TString {
         unsafe {
             let data = libc::malloc(capacity + 1).cast::<u8>();
             if data.is_null() {
-                std::alloc::handle_alloc_error(std::alloc::Layout::array::<u8>(capacity + 1).unwrap_or_default());
+                std::alloc::handle_alloc_error(
+                    std::alloc::Layout::array::<u8>(capacity + 1).unwrap_or(std::alloc::Layout::new::<u64>()),
+                );
             }
             std::ptr::copy_nonoverlapping(bytes.as_ptr(), data, bytes.len());
             *data.add(bytes.len()) = 0;

@@ -8,12 +8,17 @@
 //!   `&[u8]` copies them.
 //! * Maps are `BTreeMap`: a message has one encoding.
 //! * Messages nested deeper than 100 are a decoding error, as in the reference.
+//! * Unknown fields are dropped when decoding; [`unknown`] keeps those that a round trip must not lose.
+//! * [`text`] reads and writes the text form.
 //!
 //! No meaning is given to the messages here.
 
 pub use bytes::Bytes;
 pub use prost::{DecodeError, EncodeError, Message, Name};
 pub use prost_types;
+
+pub mod text;
+pub mod unknown;
 
 #[allow(missing_docs, clippy::all)]
 pub mod messages {

@@ -42,7 +42,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     fs::write(out.join("descriptors.bin"), compiler.encode_file_descriptor_set())?;
 
     let mut config = prost_build::Config::new();
-    config.bytes(["."]).btree_map(["."]).include_file("messages.rs");
+    config
+        .bytes(["."])
+        .btree_map(["."])
+        .enable_type_names()
+        .include_file("messages.rs");
     for member in BOXED {
         config.boxed(format!(".tensorflow.AttrValue.value.{member}"));
     }

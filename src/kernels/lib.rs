@@ -1,1 +1,10 @@
-//! Placeholder.
+//! Numeric loops on slices and strided views, and the threads that run them.
+//!
+//! Contract: pure numbers in, numbers out. The callers have checked shapes; a kernel asserts what its memory
+//! safety needs. Results do not depend on the number of threads.
+//!
+//! What it does not do: it knows nothing of tensors, ops, graphs or status codes.
+
+pub mod pool;
+
+pub use pool::ThreadPool;

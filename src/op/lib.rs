@@ -1,1 +1,43 @@
-//! Placeholder.
+//! The model of an op: what an op *is* to the graph, the compiler and the runtime; no particular op.
+//!
+//! - [`Op`]: the record that an op's file states. [`OpRecord`], [`Registry`]: what is looked up by name.
+//! - [`NodeInfo`], [`Attrs`]: a node as its op sees it.
+//! - [`ShapeContext`], [`KernelContext`], [`LowerContext`], [`GradientContext`]: the four views. Each wraps a small
+//!   host trait that graph, compiler and runtime implement; this is the only inversion of layers.
+//! - [`specialize`], [`run_one`]: one node made ready for concrete shapes, and run without a session.
+//! - [`Value`], [`Variable`], [`RefVariable`], [`ResourceManager`], [`Cancellation`]: what a step works on.
+
+mod attr;
+mod cancellation;
+mod function_host;
+mod gradient_context;
+mod kernel_context;
+mod lower_context;
+mod node;
+mod record;
+mod registry;
+mod resource;
+mod run_one;
+pub mod schema;
+mod shape_context;
+pub mod shapes;
+mod specialize;
+mod value;
+
+pub use attr::{AttrValue, Attrs, FunctionRef};
+pub use cancellation::Cancellation;
+pub use function_host::{Callable, FunctionHost, FunctionSignature};
+pub use gradient_context::{Differentiated, GradientContext, GradientHost, OutputRef};
+pub use kernel_context::{AsyncKernelContext, KernelContext, KernelHost};
+pub use lower_context::LowerContext;
+pub use node::NodeInfo;
+pub use record::{
+    AsyncFn, DynKernel, DynShapeFn, Effects, Gradient, GradientFn, Kernel, KernelBody, KernelInstance, KernelRecord,
+    LowerFn, NativeFn, Op, OpRecord, PrepareContext, PrepareFn, Prepared, ShapeFn,
+};
+pub use registry::Registry;
+pub use resource::{DEFAULT_CONTAINER, ResourceManager};
+pub use run_one::{RunOneHost, run_one};
+pub use shape_context::{HandleShapes, ShapeContext, ShapeHost, shape_from_value};
+pub use specialize::{Executable, Specialization};
+pub use value::{RefVariable, Value, Variable};

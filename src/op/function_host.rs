@@ -1,0 +1,44 @@
+//! Functions of a graph's library as ops see them.
+
+use crate::{FunctionRef, HandleShapes, KernelHost};
+use ff_hlo::{Builder, Op as HloOp};
+use ff_tensor::{DataType, PartialShape, Result, Tensor};
+use std::sync::Arc;
+
+/// The types of a function's arguments and results.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct FunctionSignature {
+    /// Argument types.
+    pub inputs: Vec<DataType>,
+    /// Result types.
+    pub outputs: Vec<DataType>,
+}
+
+/// A function made ready to run, with the values of its attributes.
+pub trait Callable: Send + Sync {
+    /// Its types.
+    fn signature(&self) -> &FunctionSignature;
+
+    /// Runs it to the end on the calling thread, as part of the step that `host` belongs to.
+    fn run(&self, host: &dyn KernelHost, arguments: Vec<Tensor>) -> Result<Vec<Tensor>>;
+}
+
+/// Looks functions up and does with them what ops need. The graph, a session and the compiler implement it.
+pub trait FunctionHost: Send + Sync {
+    /// A function's types. NOT_FOUND when the library has no such function.
+    fn signature(&self, function: &FunctionRef) -> Result<FunctionSignature>;
+
+    /// Makes a function ready to run; hosts keep the result. UNIMPLEMENTED where nothing can run.
+    fn instantiate(&self, function: &FunctionRef) -> Result<Arc<dyn Callable>>;
+
+    /// The result shapes for these argument shapes, and what handles among the results hold.
+    fn infer(
+        &self,
+        function: &FunctionRef,
+        arguments: &[PartialShape],
+        handles: &[Option<HandleShapes>],
+    ) -> Result<(Vec<PartialShape>, Vec<Option<HandleShapes>>)>;
+
+    /// Emits a function's body. UNIMPLEMENTED where something in it has no lowering.
+    fn lower(&self, function: &FunctionRef, builder: &mut Builder, arguments: &[HloOp]) -> Result<Vec<HloOp>>;
+}

@@ -1,0 +1,259 @@
+//! What a kernel sees while a step runs.
+
+use crate::{Cancellation, FunctionHost, NodeInfo, Prepared, RefVariable, ResourceManager, Value};
+use ff_kernels::ThreadPool;
+use ff_tensor::{DataType, Element, ResourceHandle, Result, Shape, Tensor, bail, status};
+use std::any::Any;
+use std::sync::Arc;
+
+/// What a step offers to its kernels. Sessions, eager contexts and [`crate::run_one`] implement it.
+pub trait KernelHost: Send + Sync {
+    /// Threads for work within an op.
+    fn pool(&self) -> &ThreadPool;
+
+    /// Resources of the device.
+    fn resources(&self) -> &Arc<ResourceManager>;
+
+    /// Functions that nodes can name. UNIMPLEMENTED errors come from its methods where there are none.
+    fn functions(&self) -> &dyn FunctionHost;
+
+    /// The step's cancellation.
+    fn cancellation(&self) -> &Cancellation;
+
+    /// Number of the step, unique in its session.
+    fn step_id(&self) -> u64;
+
+    /// Full name of the device.
+    fn device_name(&self) -> &str;
+
+    /// State of a stateful node (random streams, plug-in instances): belongs to the session, by node name, and
+    /// is made when first asked for.
+    fn node_state(
+        &self,
+        node: &str,
+        make: &mut dyn FnMut() -> Result<Arc<dyn Any + Send + Sync>>,
+    ) -> Result<Arc<dyn Any + Send + Sync>>;
+
+    /// The same host for kernels that outlive the call; none where nothing may outlive it.
+    fn share(&self) -> Option<Arc<dyn KernelHost>>;
+}
+
+/// The view that a kernel has of its node in a step.
+///
+/// Shapes are checked before the kernel runs: inputs fit the op's shape function, and
+/// [`KernelContext::output_shape`] gives what it inferred.
+pub struct KernelContext<'a> {
+    node: &'a NodeInfo,
+    prepared: Option<&'a Prepared>,
+    inputs: &'a mut [Value],
+    outputs: &'a mut [Value],
+    output_shapes: &'a [Option<Shape>],
+    host: &'a dyn KernelHost,
+}
+
+impl<'a> KernelContext<'a> {
+    /// A context for one run of a node. `inputs` may be taken by the kernel; `outputs` start absent.
+    pub fn new(
+        node: &'a NodeInfo,
+        prepared: Option<&'a Prepared>,
+        inputs: &'a mut [Value],
+        outputs: &'a mut [Value],
+        output_shapes: &'a [Option<Shape>],
+        host: &'a dyn KernelHost,
+    ) -> KernelContext<'a> {
+        KernelContext { node, prepared, inputs, outputs, output_shapes, host }
+    }
+
+    /// The node.
+    pub fn node(&self) -> &'a NodeInfo {
+        self.node
+    }
+
+    /// The node's attributes; prefer [`KernelContext::prepared`] to reading them in every step.
+    pub fn attrs(&self) -> &'a crate::Attrs {
+        &self.node.attrs
+    }
+
+    /// What the op's `prepare` made for this node. INTERNAL when it made nothing of this type.
+    pub fn prepared<T: Any>(&self) -> Result<&'a T> {
+        let prepared = self.prepared.and_then(|prepared| prepared.downcast_ref());
+        prepared.ok_or_else(|| status!(Internal, "{} was not prepared", self.node.describe()))
+    }
+
+    /// The step.
+    pub fn host(&self) -> &'a dyn KernelHost {
+        self.host
+    }
+
+    /// Threads for work within the op.
+    pub fn pool(&self) -> &'a ThreadPool {
+        self.host.pool()
+    }
+
+    /// Resources of the device.
+    pub fn resources(&self) -> &'a Arc<ResourceManager> {
+        self.host.resources()
+    }
+
+    /// Number of inputs.
+    pub fn num_inputs(&self) -> usize {
+        self.inputs.len()
+    }
+
+    /// Number of outputs.
+    pub fn num_outputs(&self) -> usize {
+        self.outputs.len()
+    }
+
+    /// An input tensor. INTERNAL when it was taken or is a reference.
+    pub fn input(&self, index: usize) -> Result<&Tensor> {
+        match self.inputs.get(index) {
+            Some(Value::Tensor(tensor)) => Ok(tensor),
+            _ => Err(status!(Internal, "{} has no tensor at input {index}", self.node.describe())),
+        }
+    }
+
+    /// An input tensor, taken out: if nobody else holds it, its memory can be written.
+    pub fn take_input(&mut self, index: usize) -> Result<Tensor> {
+        match self.inputs.get_mut(index).map(std::mem::take) {
+            Some(Value::Tensor(tensor)) => Ok(tensor),
+            _ => Err(status!(Internal, "{} has no tensor at input {index}", self.node.describe())),
+        }
+    }
+
+    /// All input tensors of a range.
+    pub fn input_tensors(&self, range: std::ops::Range<usize>) -> Result<Vec<&Tensor>> {
+        range.map(|index| self.input(index)).collect()
+    }
+
+    /// The elements of an input. INVALID_ARGUMENT when they are of another type.
+    pub fn input_slice<T: Element>(&self, index: usize) -> Result<&[T]> {
+        self.input(index)?.as_slice()
+    }
+
+    /// The elements of an int32 or int64 input.
+    pub fn input_i64s(&self, index: usize) -> Result<Vec<i64>> {
+        self.input(index)?.to_i64_vec()
+    }
+
+    /// The value of an int32 or int64 input with a single element.
+    pub fn input_i64(&self, index: usize) -> Result<i64> {
+        match self.input_i64s(index)?[..] {
+            [value] => Ok(value),
+            _ => Err(status!(InvalidArgument, "input {index} of {} must be a scalar", self.node.describe())),
+        }
+    }
+
+    /// The variable at a reference input. INTERNAL when there is none.
+    pub fn ref_input(&self, index: usize) -> Result<&Arc<RefVariable>> {
+        match self.inputs.get(index) {
+            Some(Value::Ref(variable)) => Ok(variable),
+            _ => Err(status!(Internal, "{} has no reference at input {index}", self.node.describe())),
+        }
+    }
+
+    /// The handle in a resource input with one element.
+    pub fn handle(&self, index: usize) -> Result<&ResourceHandle> {
+        match self.input(index)?.resources()? {
+            [handle] => Ok(handle),
+            _ => Err(status!(InvalidArgument, "input {index} of {} must be one handle", self.node.describe())),
+        }
+    }
+
+    /// The resource that the handle at an input means.
+    pub fn resource<T: Any + Send + Sync>(&self, index: usize) -> Result<Arc<T>> {
+        self.resources().find_by_handle(self.handle(index)?)
+    }
+
+    /// Element type of an output.
+    pub fn output_type(&self, index: usize) -> DataType {
+        self.node.output_types[index].base()
+    }
+
+    /// The shape that was inferred for an output. INTERNAL when it depends on data: the kernel decides then.
+    pub fn output_shape(&self, index: usize) -> Result<&'a Shape> {
+        let shape = self.output_shapes.get(index).and_then(|shape| shape.as_ref());
+        shape.ok_or_else(|| status!(Internal, "{} has no inferred shape for output {index}", self.node.describe()))
+    }
+
+    /// A tensor of an output's type and inferred shape, of unspecified values, to be filled and given to
+    /// [`KernelContext::set_output`].
+    pub fn allocate_output(&self, index: usize) -> Result<Tensor> {
+        self.allocate(self.output_type(index), self.output_shape(index)?.clone())
+    }
+
+    /// A tensor of unspecified values. RESOURCE_EXHAUSTED, naming the node, when memory is out.
+    pub fn allocate(&self, dtype: DataType, shape: Shape) -> Result<Tensor> {
+        Tensor::allocate(dtype, shape).map_err(|error| error.suffixed(&format!(" at {}", self.node.describe())))
+    }
+
+    /// The input's own memory if this node is its last reader and type and shape fit the output; else a new tensor.
+    /// With the input's memory, the elements of the input are in it.
+    pub fn forward_or_allocate(&mut self, input: usize, output: usize) -> Result<(Tensor, bool)> {
+        let (dtype, shape) = (self.output_type(output), self.output_shape(output)?);
+        if let Some(Value::Tensor(tensor)) = self.inputs.get_mut(input)
+            && tensor.dtype() == dtype
+            && tensor.shape() == shape
+            && tensor.is_writable()
+        {
+            return Ok((self.take_input(input)?, true));
+        }
+        Ok((self.allocate_output(output)?, false))
+    }
+
+    /// Sets an output. INTERNAL for another type than the node's.
+    pub fn set_output(&mut self, index: usize, tensor: Tensor) -> Result<()> {
+        if tensor.dtype() != self.output_type(index) {
+            bail!(Internal, "{} made {} for output {index}", self.node.describe(), tensor.dtype());
+        }
+        self.outputs[index] = Value::Tensor(tensor);
+        Ok(())
+    }
+
+    /// Sets a reference output.
+    pub fn set_output_ref(&mut self, index: usize, variable: Arc<RefVariable>) {
+        self.outputs[index] = Value::Ref(variable);
+    }
+
+    /// Leaves an output dead: nodes that need it do not run (only in graphs with v1 control flow).
+    pub fn set_output_dead(&mut self, index: usize) {
+        self.outputs[index] = Value::Absent;
+    }
+}
+
+/// What an asynchronous kernel owns: it keeps the context until it calls [`AsyncKernelContext::finish`].
+pub struct AsyncKernelContext {
+    /// The node.
+    pub node: Arc<NodeInfo>,
+    /// What the op's `prepare` made for this node.
+    pub prepared: Option<Prepared>,
+    /// Its inputs.
+    pub inputs: Vec<Value>,
+    /// The step.
+    pub host: Arc<dyn KernelHost>,
+    /// Called once with the outputs or an error, from any thread.
+    pub done: Box<dyn FnOnce(Result<Vec<Value>>) + Send>,
+}
+
+impl AsyncKernelContext {
+    /// Ends the node's run.
+    pub fn finish(self, result: Result<Vec<Value>>) {
+        (self.done)(result);
+    }
+
+    /// An input tensor. INTERNAL when there is none.
+    pub fn input(&self, index: usize) -> Result<&Tensor> {
+        match self.inputs.get(index) {
+            Some(Value::Tensor(tensor)) => Ok(tensor),
+            _ => Err(status!(Internal, "{} has no tensor at input {index}", self.node.describe())),
+        }
+    }
+
+    /// The resource that the handle at an input means.
+    pub fn resource<T: Any + Send + Sync>(&self, index: usize) -> Result<Arc<T>> {
+        match self.input(index)?.resources()? {
+            [handle] => self.host.resources().find_by_handle(handle),
+            _ => Err(status!(InvalidArgument, "input {index} of {} must be one handle", self.node.describe())),
+        }
+    }
+}

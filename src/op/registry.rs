@@ -1,0 +1,72 @@
+//! Where ops are found by name: schemas of all ops, behaviour of those that have one, and ops added at run time.
+
+use crate::{KernelRecord, Op, OpRecord, schema};
+use ff_proto::OpDef;
+use ff_tensor::{Result, bail, status};
+use parking_lot::RwLock;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Ops by name. Records are made when first asked for and never change; adding a kernel makes a new record.
+pub struct Registry {
+    statics: FxHashMap<&'static str, &'static Op>,
+    records: RwLock<FxHashMap<String, Arc<OpRecord>>>,
+    /// Names of ops added at run time, in order.
+    added: RwLock<Vec<String>>,
+}
+
+impl Registry {
+    /// A registry of these op lists, above the schemas of all ops.
+    pub fn new(lists: &[&[&'static Op]]) -> Registry {
+        let statics = lists.iter().flat_map(|list| list.iter().map(|op| (op.name, *op))).collect();
+        Registry { statics, records: RwLock::default(), added: RwLock::default() }
+    }
+
+    /// The op with this name. NOT_FOUND with the reference's text when there is none.
+    pub fn find(&self, name: &str) -> Result<Arc<OpRecord>> {
+        if let Some(record) = self.records.read().get(name) {
+            return Ok(record.clone());
+        }
+        let def = schema::find(name).ok_or_else(|| {
+            status!(NotFound, "Op type not registered '{name}' in binary running on this machine. Make sure the Op and Kernel are registered in the binary running in this process.")
+        })?;
+        let record = Arc::new(match self.statics.get(name) {
+            Some(op) => OpRecord::from_static(def, op),
+            None => OpRecord::schema_only(def),
+        });
+        Ok(self.records.write().entry(name.to_string()).or_insert(record).clone())
+    }
+
+    /// Adds an op at run time. ALREADY_EXISTS when the name is taken.
+    pub fn add(&self, record: OpRecord) -> Result<()> {
+        let name = record.def.name.clone();
+        let mut records = self.records.write();
+        if records.contains_key(&name) || schema::find(&name).is_some() {
+            bail!(AlreadyExists, "Op with name {name}");
+        }
+        records.insert(name.clone(), Arc::new(record));
+        self.added.write().push(name);
+        Ok(())
+    }
+
+    /// Adds a kernel to an op at run time. Nodes that exist keep the record they have. NOT_FOUND without such an op.
+    pub fn add_kernel(&self, op: &str, kernel: KernelRecord) -> Result<()> {
+        let mut record = (*self.find(op)?).clone();
+        record.kernels.push(kernel);
+        self.records.write().insert(op.to_string(), Arc::new(record));
+        Ok(())
+    }
+
+    /// Every schema: the built-in ones by name, then those added at run time.
+    pub fn all_defs(&self) -> Vec<Arc<OpDef>> {
+        let mut defs: Vec<_> = schema::names().filter_map(schema::find).collect();
+        let records = self.records.read();
+        defs.extend(self.added.read().iter().filter_map(|name| records.get(name)).map(|record| record.def.clone()));
+        defs
+    }
+
+    /// Names of ops that have a behaviour of their own.
+    pub fn implemented(&self) -> impl Iterator<Item = &'static str> {
+        self.statics.keys().copied()
+    }
+}

@@ -1,0 +1,130 @@
+//! The resource manager of a device: variables, queues, tables and iterators by container, type and name.
+
+use ff_tensor::{HandleInfo, ResourceHandle, Result, bail, ensure, status};
+use parking_lot::RwLock;
+use rustc_hash::FxHashMap;
+use std::any::{Any, TypeId, type_name};
+use std::sync::Arc;
+
+/// Container of resources that name none.
+pub const DEFAULT_CONTAINER: &str = "localhost";
+
+type Key = (TypeId, String);
+type Container = FxHashMap<Key, Arc<dyn Any + Send + Sync>>;
+
+/// Resources of one device. All operations may be called from any thread.
+#[derive(Default)]
+pub struct ResourceManager {
+    containers: RwLock<FxHashMap<String, Container>>,
+}
+
+/// The last part of a Rust type's path, for messages and handles.
+fn short_type_name<T>() -> &'static str {
+    type_name::<T>().rsplit("::").next().unwrap_or("")
+}
+
+fn container_name(name: &str) -> &str {
+    if name.is_empty() { DEFAULT_CONTAINER } else { name }
+}
+
+impl ResourceManager {
+    /// A handle that names a resource of type `T`.
+    pub fn make_handle<T: Any>(&self, device: &str, container: &str, name: &str) -> ResourceHandle {
+        ResourceHandle::new(HandleInfo {
+            device: device.to_string(),
+            container: container_name(container).to_string(),
+            name: name.to_string(),
+            type_name: short_type_name::<T>().to_string(),
+            ..HandleInfo::default()
+        })
+    }
+
+    /// The resource of this type and name. NOT_FOUND when there is none.
+    pub fn find<T: Any + Send + Sync>(&self, container: &str, name: &str) -> Result<Arc<T>> {
+        let container = container_name(container);
+        let containers = self.containers.read();
+        let found = containers.get(container).and_then(|map| map.get(&(TypeId::of::<T>(), name.to_string())));
+        found.and_then(|object| object.clone().downcast().ok()).ok_or_else(|| {
+            status!(NotFound, "Resource {container}/{name}/{} does not exist.", short_type_name::<T>())
+        })
+    }
+
+    /// The resource that a handle holds or names. NOT_FOUND when it does not exist, INVALID_ARGUMENT when the
+    /// handle holds one of another type.
+    pub fn find_by_handle<T: Any + Send + Sync>(&self, handle: &ResourceHandle) -> Result<Arc<T>> {
+        match &handle.object {
+            Some(object) => object.clone().downcast().map_err(|_| {
+                status!(InvalidArgument, "Trying to access a handle's resource using the wrong type. The handle points to a resource (name '{}') of type '{}' but you are trying to access the resource as type '{}'", handle.name, handle.type_name, short_type_name::<T>())
+            }),
+            None => self.find(&handle.container, &handle.name),
+        }
+    }
+
+    /// Adds a resource. ALREADY_EXISTS when the name is taken.
+    pub fn create<T: Any + Send + Sync>(&self, container: &str, name: &str, resource: Arc<T>) -> Result<()> {
+        let container = container_name(container);
+        let mut containers = self.containers.write();
+        let map = containers.entry(container.to_string()).or_default();
+        let key = (TypeId::of::<T>(), name.to_string());
+        ensure!(
+            !map.contains_key(&key),
+            AlreadyExists,
+            "Resource {container}/{name}/{} already exists.",
+            short_type_name::<T>()
+        );
+        map.insert(key, resource);
+        Ok(())
+    }
+
+    /// The resource of this type and name, made if there is none.
+    pub fn find_or_create<T: Any + Send + Sync>(
+        &self,
+        container: &str,
+        name: &str,
+        make: impl FnOnce() -> Result<T>,
+    ) -> Result<Arc<T>> {
+        if let Ok(found) = self.find::<T>(container, name) {
+            return Ok(found);
+        }
+        let mut containers = self.containers.write();
+        let map = containers.entry(container_name(container).to_string()).or_default();
+        let key = (TypeId::of::<T>(), name.to_string());
+        if let Some(found) = map.get(&key).and_then(|object| object.clone().downcast().ok()) {
+            return Ok(found);
+        }
+        let resource = Arc::new(make()?);
+        map.insert(key, resource.clone());
+        Ok(resource)
+    }
+
+    /// Removes the resources with this name, of any type. NOT_FOUND when there is none.
+    pub fn delete(&self, container: &str, name: &str) -> Result<()> {
+        let container = container_name(container);
+        let mut removed = Vec::new();
+        if let Some(map) = self.containers.write().get_mut(container) {
+            map.retain(|(_, key), object| {
+                let remove = key == name;
+                if remove {
+                    removed.push(object.clone());
+                }
+                !remove
+            });
+        }
+        if removed.is_empty() {
+            bail!(NotFound, "Resource {container}/{name} does not exist.");
+        }
+        Ok(())
+    }
+
+    /// Removes all resources of a container.
+    pub fn clear_container(&self, container: &str) {
+        let removed = self.containers.write().remove(container_name(container));
+        drop(removed);
+    }
+
+    /// Removes everything.
+    pub fn clear(&self) {
+        let removed = std::mem::take(&mut *self.containers.write());
+        drop(removed);
+    }
+}

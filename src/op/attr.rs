@@ -91,95 +91,208 @@ impl Attrs {
         self.0.is_empty()
     }
 
-    fn typed<'a, T>(&'a self, name: &str, kind: &str, pick: impl Fn(&'a AttrValue) -> Option<T>) -> Result<T> {
-        let value = self.get(name).ok_or_else(|| status!(NotFound, "No attr named '{name}' in NodeDef"))?;
+    fn typed<'a, T>(
+        &'a self,
+        name: &str,
+        kind: &str,
+        pick: impl Fn(&'a AttrValue) -> Option<T>,
+    ) -> Result<T> {
+        let value = self
+            .get(name)
+            .ok_or_else(|| status!(NotFound, "No attr named '{name}' in NodeDef"))?;
         pick(value).ok_or_else(|| {
-            status!(InvalidArgument, "AttrValue had value with type '{}' when '{kind}' expected\n\t for attr '{name}'", value.kind())
+            status!(
+                InvalidArgument,
+                "AttrValue had value with type '{}' when '{kind}' expected\n\t for attr '{name}'",
+                value.kind()
+            )
         })
     }
 
     /// An integer. NOT_FOUND when not set, INVALID_ARGUMENT when of another kind; so for all that follow.
     pub fn int(&self, name: &str) -> Result<i64> {
-        self.typed(name, "int", |value| if let AttrValue::Int(x) = value { Some(*x) } else { None })
+        self.typed(name, "int", |value| {
+            if let AttrValue::Int(x) = value {
+                Some(*x)
+            } else {
+                None
+            }
+        })
     }
 
     /// A float.
     pub fn float(&self, name: &str) -> Result<f32> {
-        self.typed(name, "float", |value| if let AttrValue::Float(x) = value { Some(*x) } else { None })
+        self.typed(name, "float", |value| {
+            if let AttrValue::Float(x) = value {
+                Some(*x)
+            } else {
+                None
+            }
+        })
     }
 
     /// A bool.
     pub fn bool(&self, name: &str) -> Result<bool> {
-        self.typed(name, "bool", |value| if let AttrValue::Bool(x) = value { Some(*x) } else { None })
+        self.typed(name, "bool", |value| {
+            if let AttrValue::Bool(x) = value {
+                Some(*x)
+            } else {
+                None
+            }
+        })
     }
 
     /// A type.
     pub fn dtype(&self, name: &str) -> Result<DataType> {
-        self.typed(name, "type", |value| if let AttrValue::Type(x) = value { Some(*x) } else { None })
+        self.typed(name, "type", |value| {
+            if let AttrValue::Type(x) = value {
+                Some(*x)
+            } else {
+                None
+            }
+        })
     }
 
     /// A string's bytes.
     pub fn bytes(&self, name: &str) -> Result<&[u8]> {
-        self.typed(name, "string", |value| if let AttrValue::String(x) = value { Some(&x[..]) } else { None })
+        self.typed(name, "string", |value| {
+            if let AttrValue::String(x) = value {
+                Some(&x[..])
+            } else {
+                None
+            }
+        })
     }
 
     /// A string as text. INVALID_ARGUMENT when it is not UTF-8.
     pub fn string(&self, name: &str) -> Result<&str> {
-        std::str::from_utf8(self.bytes(name)?).map_err(|_| status!(InvalidArgument, "attr '{name}' is not UTF-8"))
+        std::str::from_utf8(self.bytes(name)?)
+            .map_err(|_| status!(InvalidArgument, "attr '{name}' is not UTF-8"))
     }
 
     /// A shape.
     pub fn shape(&self, name: &str) -> Result<&PartialShape> {
-        self.typed(name, "shape", |value| if let AttrValue::Shape(x) = value { Some(x) } else { None })
+        self.typed(name, "shape", |value| {
+            if let AttrValue::Shape(x) = value {
+                Some(x)
+            } else {
+                None
+            }
+        })
     }
 
     /// A tensor.
     pub fn tensor(&self, name: &str) -> Result<&Tensor> {
-        self.typed(name, "tensor", |value| if let AttrValue::Tensor(x) = value { Some(x) } else { None })
+        self.typed(name, "tensor", |value| {
+            if let AttrValue::Tensor(x) = value {
+                Some(x)
+            } else {
+                None
+            }
+        })
     }
 
     /// A function.
     pub fn func(&self, name: &str) -> Result<&FunctionRef> {
-        self.typed(name, "func", |value| if let AttrValue::Func(x) = value { Some(x) } else { None })
+        self.typed(name, "func", |value| {
+            if let AttrValue::Func(x) = value {
+                Some(x)
+            } else {
+                None
+            }
+        })
     }
 
-    fn list<'a, T>(&'a self, name: &str, kind: &str, pick: impl Fn(&'a AttrValue) -> Option<&'a [T]>) -> Result<&'a [T]> {
-        self.typed(name, kind, |value| if let AttrValue::EmptyList = value { Some(&[][..]) } else { pick(value) })
+    fn list<'a, T>(
+        &'a self,
+        name: &str,
+        kind: &str,
+        pick: impl Fn(&'a AttrValue) -> Option<&'a [T]>,
+    ) -> Result<&'a [T]> {
+        self.typed(name, kind, |value| {
+            if let AttrValue::EmptyList = value {
+                Some(&[][..])
+            } else {
+                pick(value)
+            }
+        })
     }
 
     /// A list of integers.
     pub fn ints(&self, name: &str) -> Result<&[i64]> {
-        self.list(name, "list(int)", |value| if let AttrValue::Ints(x) = value { Some(x) } else { None })
+        self.list(name, "list(int)", |value| {
+            if let AttrValue::Ints(x) = value {
+                Some(x)
+            } else {
+                None
+            }
+        })
     }
 
     /// A list of floats.
     pub fn floats(&self, name: &str) -> Result<&[f32]> {
-        self.list(name, "list(float)", |value| if let AttrValue::Floats(x) = value { Some(x) } else { None })
+        self.list(name, "list(float)", |value| {
+            if let AttrValue::Floats(x) = value {
+                Some(x)
+            } else {
+                None
+            }
+        })
     }
 
     /// A list of bools.
     pub fn bools(&self, name: &str) -> Result<&[bool]> {
-        self.list(name, "list(bool)", |value| if let AttrValue::Bools(x) = value { Some(x) } else { None })
+        self.list(name, "list(bool)", |value| {
+            if let AttrValue::Bools(x) = value {
+                Some(x)
+            } else {
+                None
+            }
+        })
     }
 
     /// A list of types.
     pub fn types(&self, name: &str) -> Result<&[DataType]> {
-        self.list(name, "list(type)", |value| if let AttrValue::Types(x) = value { Some(x) } else { None })
+        self.list(name, "list(type)", |value| {
+            if let AttrValue::Types(x) = value {
+                Some(x)
+            } else {
+                None
+            }
+        })
     }
 
     /// A list of strings.
     pub fn strings(&self, name: &str) -> Result<&[Bytes]> {
-        self.list(name, "list(string)", |value| if let AttrValue::Strings(x) = value { Some(x) } else { None })
+        self.list(name, "list(string)", |value| {
+            if let AttrValue::Strings(x) = value {
+                Some(x)
+            } else {
+                None
+            }
+        })
     }
 
     /// A list of shapes.
     pub fn shapes(&self, name: &str) -> Result<&[PartialShape]> {
-        self.list(name, "list(shape)", |value| if let AttrValue::Shapes(x) = value { Some(x) } else { None })
+        self.list(name, "list(shape)", |value| {
+            if let AttrValue::Shapes(x) = value {
+                Some(x)
+            } else {
+                None
+            }
+        })
     }
 
     /// A list of functions.
     pub fn funcs(&self, name: &str) -> Result<&[FunctionRef]> {
-        self.list(name, "list(func)", |value| if let AttrValue::Funcs(x) = value { Some(x) } else { None })
+        self.list(name, "list(func)", |value| {
+            if let AttrValue::Funcs(x) = value {
+                Some(x)
+            } else {
+                None
+            }
+        })
     }
 }
 

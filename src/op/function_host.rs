@@ -40,5 +40,6 @@ pub trait FunctionHost: Send + Sync {
     ) -> Result<(Vec<PartialShape>, Vec<Option<HandleShapes>>)>;
 
     /// Emits a function's body. UNIMPLEMENTED where something in it has no lowering.
-    fn lower(&self, function: &FunctionRef, builder: &mut Builder, arguments: &[HloOp]) -> Result<Vec<HloOp>>;
+    fn lower(&self, function: &FunctionRef, builder: &mut Builder, arguments: &[HloOp])
+    -> Result<Vec<HloOp>>;
 }

@@ -68,10 +68,21 @@ pub struct GradientContext<'a> {
 
 impl<'a> GradientContext<'a> {
     /// A context for a forward node; `incoming` has one entry per output.
-    pub fn new(host: &'a mut dyn GradientHost, node: u32, incoming: Vec<Option<OutputRef>>) -> GradientContext<'a> {
+    pub fn new(
+        host: &'a mut dyn GradientHost,
+        node: u32,
+        incoming: Vec<Option<OutputRef>>,
+    ) -> GradientContext<'a> {
         let (info, inputs) = (host.node(node), host.inputs(node));
         let outgoing = vec![None; inputs.len()];
-        GradientContext { host, node, info, inputs, incoming, outgoing }
+        GradientContext {
+            host,
+            node,
+            info,
+            inputs,
+            incoming,
+            outgoing,
+        }
     }
 
     /// The forward node's number.
@@ -96,12 +107,18 @@ impl<'a> GradientContext<'a> {
 
     /// An input of the forward node. INTERNAL when there is none.
     pub fn input(&self, index: usize) -> Result<OutputRef> {
-        self.inputs.get(index).copied().ok_or_else(|| status!(Internal, "{} has no input {index}", self.info.describe()))
+        self.inputs
+            .get(index)
+            .copied()
+            .ok_or_else(|| status!(Internal, "{} has no input {index}", self.info.describe()))
     }
 
     /// An output of the forward node.
     pub fn output(&self, index: usize) -> OutputRef {
-        OutputRef { node: self.node, index: index as u32 }
+        OutputRef {
+            node: self.node,
+            index: index as u32,
+        }
     }
 
     /// The gradient that comes in for an output, if any.
@@ -122,13 +139,20 @@ impl<'a> GradientContext<'a> {
 
     /// Adds a node with one output and gives that output.
     pub fn op(&mut self, op: &str, inputs: &[OutputRef], attrs: Attrs) -> Result<OutputRef> {
-        Ok(OutputRef { node: self.host.add_node(op, op, inputs, attrs)?, index: 0 })
+        Ok(OutputRef {
+            node: self.host.add_node(op, op, inputs, attrs)?,
+            index: 0,
+        })
     }
 
     /// Adds a constant.
     pub fn constant(&mut self, value: ff_tensor::Tensor) -> Result<OutputRef> {
         let dtype = value.dtype();
-        self.op("Const", &[], Attrs::new().with("dtype", dtype).with("value", value))
+        self.op(
+            "Const",
+            &[],
+            Attrs::new().with("dtype", dtype).with("value", value),
+        )
     }
 
     /// Sets the gradient of an input.

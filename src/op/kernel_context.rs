@@ -61,7 +61,14 @@ impl<'a> KernelContext<'a> {
         output_shapes: &'a [Option<Shape>],
         host: &'a dyn KernelHost,
     ) -> KernelContext<'a> {
-        KernelContext { node, prepared, inputs, outputs, output_shapes, host }
+        KernelContext {
+            node,
+            prepared,
+            inputs,
+            outputs,
+            output_shapes,
+            host,
+        }
     }
 
     /// The node.
@@ -109,7 +116,11 @@ impl<'a> KernelContext<'a> {
     pub fn input(&self, index: usize) -> Result<&Tensor> {
         match self.inputs.get(index) {
             Some(Value::Tensor(tensor)) => Ok(tensor),
-            _ => Err(status!(Internal, "{} has no tensor at input {index}", self.node.describe())),
+            _ => Err(status!(
+                Internal,
+                "{} has no tensor at input {index}",
+                self.node.describe()
+            )),
         }
     }
 
@@ -117,7 +128,11 @@ impl<'a> KernelContext<'a> {
     pub fn take_input(&mut self, index: usize) -> Result<Tensor> {
         match self.inputs.get_mut(index).map(std::mem::take) {
             Some(Value::Tensor(tensor)) => Ok(tensor),
-            _ => Err(status!(Internal, "{} has no tensor at input {index}", self.node.describe())),
+            _ => Err(status!(
+                Internal,
+                "{} has no tensor at input {index}",
+                self.node.describe()
+            )),
         }
     }
 
@@ -140,7 +155,11 @@ impl<'a> KernelContext<'a> {
     pub fn input_i64(&self, index: usize) -> Result<i64> {
         match self.input_i64s(index)?[..] {
             [value] => Ok(value),
-            _ => Err(status!(InvalidArgument, "input {index} of {} must be a scalar", self.node.describe())),
+            _ => Err(status!(
+                InvalidArgument,
+                "input {index} of {} must be a scalar",
+                self.node.describe()
+            )),
         }
     }
 
@@ -148,7 +167,11 @@ impl<'a> KernelContext<'a> {
     pub fn ref_input(&self, index: usize) -> Result<&Arc<RefVariable>> {
         match self.inputs.get(index) {
             Some(Value::Ref(variable)) => Ok(variable),
-            _ => Err(status!(Internal, "{} has no reference at input {index}", self.node.describe())),
+            _ => Err(status!(
+                Internal,
+                "{} has no reference at input {index}",
+                self.node.describe()
+            )),
         }
     }
 
@@ -156,7 +179,11 @@ impl<'a> KernelContext<'a> {
     pub fn handle(&self, index: usize) -> Result<&ResourceHandle> {
         match self.input(index)?.resources()? {
             [handle] => Ok(handle),
-            _ => Err(status!(InvalidArgument, "input {index} of {} must be one handle", self.node.describe())),
+            _ => Err(status!(
+                InvalidArgument,
+                "input {index} of {} must be one handle",
+                self.node.describe()
+            )),
         }
     }
 
@@ -173,7 +200,13 @@ impl<'a> KernelContext<'a> {
     /// The shape that was inferred for an output. INTERNAL when it depends on data: the kernel decides then.
     pub fn output_shape(&self, index: usize) -> Result<&'a Shape> {
         let shape = self.output_shapes.get(index).and_then(|shape| shape.as_ref());
-        shape.ok_or_else(|| status!(Internal, "{} has no inferred shape for output {index}", self.node.describe()))
+        shape.ok_or_else(|| {
+            status!(
+                Internal,
+                "{} has no inferred shape for output {index}",
+                self.node.describe()
+            )
+        })
     }
 
     /// A tensor of an output's type and inferred shape, of unspecified values, to be filled and given to
@@ -184,7 +217,8 @@ impl<'a> KernelContext<'a> {
 
     /// A tensor of unspecified values. RESOURCE_EXHAUSTED, naming the node, when memory is out.
     pub fn allocate(&self, dtype: DataType, shape: Shape) -> Result<Tensor> {
-        Tensor::allocate(dtype, shape).map_err(|error| error.suffixed(&format!(" at {}", self.node.describe())))
+        Tensor::allocate(dtype, shape)
+            .map_err(|error| error.suffixed(&format!(" at {}", self.node.describe())))
     }
 
     /// The input's own memory if this node is its last reader and type and shape fit the output; else a new tensor.
@@ -204,7 +238,12 @@ impl<'a> KernelContext<'a> {
     /// Sets an output. INTERNAL for another type than the node's.
     pub fn set_output(&mut self, index: usize, tensor: Tensor) -> Result<()> {
         if tensor.dtype() != self.output_type(index) {
-            bail!(Internal, "{} made {} for output {index}", self.node.describe(), tensor.dtype());
+            bail!(
+                Internal,
+                "{} made {} for output {index}",
+                self.node.describe(),
+                tensor.dtype()
+            );
         }
         self.outputs[index] = Value::Tensor(tensor);
         Ok(())
@@ -245,7 +284,11 @@ impl AsyncKernelContext {
     pub fn input(&self, index: usize) -> Result<&Tensor> {
         match self.inputs.get(index) {
             Some(Value::Tensor(tensor)) => Ok(tensor),
-            _ => Err(status!(Internal, "{} has no tensor at input {index}", self.node.describe())),
+            _ => Err(status!(
+                Internal,
+                "{} has no tensor at input {index}",
+                self.node.describe()
+            )),
         }
     }
 
@@ -253,7 +296,11 @@ impl AsyncKernelContext {
     pub fn resource<T: Any + Send + Sync>(&self, index: usize) -> Result<Arc<T>> {
         match self.input(index)?.resources()? {
             [handle] => self.host.resources().find_by_handle(handle),
-            _ => Err(status!(InvalidArgument, "input {index} of {} must be one handle", self.node.describe())),
+            _ => Err(status!(
+                InvalidArgument,
+                "input {index} of {} must be one handle",
+                self.node.describe()
+            )),
         }
     }
 }

@@ -32,8 +32,8 @@ pub use kernel_context::{AsyncKernelContext, KernelContext, KernelHost};
 pub use lower_context::LowerContext;
 pub use node::NodeInfo;
 pub use record::{
-    AsyncFn, DynKernel, DynShapeFn, Effects, Gradient, GradientFn, Kernel, KernelBody, KernelInstance, KernelRecord,
-    LowerFn, NativeFn, Op, OpRecord, PrepareContext, PrepareFn, Prepared, ShapeFn,
+    AsyncFn, DynKernel, DynShapeFn, Effects, Gradient, GradientFn, Kernel, KernelBody, KernelInstance,
+    KernelRecord, LowerFn, NativeFn, Op, OpRecord, PrepareContext, PrepareFn, Prepared, ShapeFn,
 };
 pub use registry::Registry;
 pub use resource::{DEFAULT_CONTAINER, ResourceManager};

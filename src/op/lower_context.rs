@@ -26,7 +26,15 @@ impl<'a> LowerContext<'a> {
         functions: Option<&'a dyn FunctionHost>,
     ) -> LowerContext<'a> {
         let outputs = vec![None; node.output_types.len()];
-        LowerContext { node, builder, inputs, constants, outputs, constants_read: 0, functions }
+        LowerContext {
+            node,
+            builder,
+            inputs,
+            constants,
+            outputs,
+            constants_read: 0,
+            functions,
+        }
     }
 
     /// The node.
@@ -60,7 +68,11 @@ impl<'a> LowerContext<'a> {
         self.constants_read |= 1 << index.min(63);
         let value = self.constants.get(index).cloned().flatten();
         value.ok_or_else(|| {
-            status!(InvalidArgument, "Input {index} to {} must be a compile-time constant", self.node.describe())
+            status!(
+                InvalidArgument,
+                "Input {index} to {} must be a compile-time constant",
+                self.node.describe()
+            )
         })
     }
 
@@ -81,7 +93,13 @@ impl<'a> LowerContext<'a> {
 
     /// Functions that the node can name. UNIMPLEMENTED when there are none.
     pub fn functions(&self) -> Result<&'a dyn FunctionHost> {
-        self.functions.ok_or_else(|| status!(Unimplemented, "{} needs functions to be lowered", self.node.describe()))
+        self.functions.ok_or_else(|| {
+            status!(
+                Unimplemented,
+                "{} needs functions to be lowered",
+                self.node.describe()
+            )
+        })
     }
 
     /// Sets an output.
@@ -92,7 +110,16 @@ impl<'a> LowerContext<'a> {
     /// The outputs. INTERNAL when the lowering left one unset.
     pub fn finish(self) -> Result<Vec<HloOp>> {
         let node = self.node;
-        let missing = || status!(Internal, "the lowering of {} left an output unset", node.describe());
-        self.outputs.into_iter().map(|output| output.ok_or_else(missing)).collect()
+        let missing = || {
+            status!(
+                Internal,
+                "the lowering of {} left an output unset",
+                node.describe()
+            )
+        };
+        self.outputs
+            .into_iter()
+            .map(|output| output.ok_or_else(missing))
+            .collect()
     }
 }

@@ -32,7 +32,16 @@ impl NodeInfo {
     pub fn new(name: String, op: Arc<OpRecord>, device: String, attrs: Attrs) -> Result<NodeInfo> {
         let (input_types, input_ends) = argument_types(&op.def.input_arg, &attrs)?;
         let (output_types, output_ends) = argument_types(&op.def.output_arg, &attrs)?;
-        Ok(NodeInfo { name, op, device, attrs, input_types, output_types, input_ends, output_ends })
+        Ok(NodeInfo {
+            name,
+            op,
+            device,
+            attrs,
+            input_types,
+            output_types,
+            input_ends,
+            output_ends,
+        })
     }
 
     /// The op's name.
@@ -53,14 +62,16 @@ impl NodeInfo {
     /// The inputs of the input argument with this name. NOT_FOUND when there is none.
     pub fn input_range_of(&self, name: &str) -> Result<Range<usize>> {
         let index = self.op.def.input_arg.iter().position(|arg| arg.name == name);
-        let index = index.ok_or_else(|| status!(NotFound, "Unknown input name '{name}' for op {}", self.op_name()))?;
+        let index = index
+            .ok_or_else(|| status!(NotFound, "Unknown input name '{name}' for op {}", self.op_name()))?;
         Ok(self.input_range(index))
     }
 
     /// The outputs of the output argument with this name. NOT_FOUND when there is none.
     pub fn output_range_of(&self, name: &str) -> Result<Range<usize>> {
         let index = self.op.def.output_arg.iter().position(|arg| arg.name == name);
-        let index = index.ok_or_else(|| status!(NotFound, "Unknown output name '{name}' for op {}", self.op_name()))?;
+        let index = index
+            .ok_or_else(|| status!(NotFound, "Unknown output name '{name}' for op {}", self.op_name()))?;
         Ok(self.output_range(index))
     }
 
@@ -71,7 +82,11 @@ impl NodeInfo {
 }
 
 fn range(ends: &[u32], argument: usize) -> Range<usize> {
-    let start = if argument == 0 { 0 } else { ends[argument - 1] as usize };
+    let start = if argument == 0 {
+        0
+    } else {
+        ends[argument - 1] as usize
+    };
     start..ends[argument] as usize
 }
 
@@ -84,8 +99,16 @@ fn argument_types(args: &[ff_proto::op_def::ArgDef], attrs: &Attrs) -> Result<(V
         if !arg.type_list_attr.is_empty() {
             types.extend_from_slice(attrs.types(&arg.type_list_attr)?);
         } else {
-            let dtype = if arg.type_attr.is_empty() { DataType(arg.r#type) } else { attrs.dtype(&arg.type_attr)? };
-            let count = if arg.number_attr.is_empty() { 1 } else { attrs.int(&arg.number_attr)? };
+            let dtype = if arg.type_attr.is_empty() {
+                DataType(arg.r#type)
+            } else {
+                attrs.dtype(&arg.type_attr)?
+            };
+            let count = if arg.number_attr.is_empty() {
+                1
+            } else {
+                attrs.int(&arg.number_attr)?
+            };
             ensure!(
                 (0..=i64::from(u16::MAX) * 64).contains(&count),
                 InvalidArgument,
@@ -95,7 +118,9 @@ fn argument_types(args: &[ff_proto::op_def::ArgDef], attrs: &Attrs) -> Result<(V
             types.resize(start + count as usize, dtype);
         }
         if arg.is_ref {
-            types[start..].iter_mut().for_each(|dtype| *dtype = dtype.to_ref());
+            types[start..]
+                .iter_mut()
+                .for_each(|dtype| *dtype = dtype.to_ref());
         }
         ends.push(types.len() as u32);
     }

@@ -77,7 +77,14 @@ pub struct Kernel {
 
 impl Kernel {
     const fn of(body: KernelBody) -> Kernel {
-        Kernel { device: "CPU", types: &[], label: "", priority: 0, host_memory: &[], body }
+        Kernel {
+            device: "CPU",
+            types: &[],
+            label: "",
+            priority: 0,
+            host_memory: &[],
+            body,
+        }
     }
 
     /// A kernel that runs on the calling thread, for any types.
@@ -211,9 +218,17 @@ impl KernelRecord {
             KernelRecord::Static(kernel) => {
                 kernel.device == device
                     && kernel.label == label
-                    && kernel.types.iter().all(|(attr, allowed)| type_fits(node, attr, allowed))
+                    && kernel
+                        .types
+                        .iter()
+                        .all(|(attr, allowed)| type_fits(node, attr, allowed))
             }
-            KernelRecord::Dynamic { device: its_device, types, label: its_label, .. } => {
+            KernelRecord::Dynamic {
+                device: its_device,
+                types,
+                label: its_label,
+                ..
+            } => {
                 its_device == device
                     && its_label == label
                     && types.iter().all(|(attr, allowed)| type_fits(node, attr, allowed))
@@ -225,7 +240,10 @@ impl KernelRecord {
 fn type_fits(node: &NodeInfo, attr: &str, allowed: &[DataType]) -> bool {
     match node.attrs.dtype(attr) {
         Ok(dtype) => allowed.contains(&dtype),
-        Err(_) => node.attrs.types(attr).is_ok_and(|list| list.iter().all(|dtype| allowed.contains(dtype))),
+        Err(_) => node
+            .attrs
+            .types(attr)
+            .is_ok_and(|list| list.iter().all(|dtype| allowed.contains(dtype))),
     }
 }
 
@@ -256,7 +274,11 @@ impl OpRecord {
             effects: op.effects,
             shape: Arc::new(op.shape),
             prepare: op.prepare,
-            kernels: op.kernels.iter().map(|kernel| KernelRecord::Static(*kernel)).collect(),
+            kernels: op
+                .kernels
+                .iter()
+                .map(|kernel| KernelRecord::Static(*kernel))
+                .collect(),
             lower: op.lower,
             gradient: op.gradient,
         }
@@ -264,7 +286,11 @@ impl OpRecord {
 
     /// The record of an op of which only the schema is known: shapes unknown, no kernel.
     pub fn schema_only(def: Arc<OpDef>) -> OpRecord {
-        let effects = if def.is_stateful { Effects::Stateful } else { Effects::Pure };
+        let effects = if def.is_stateful {
+            Effects::Stateful
+        } else {
+            Effects::Pure
+        };
         OpRecord {
             def,
             effects,
@@ -279,7 +305,11 @@ impl OpRecord {
     /// The kernel with the highest priority that applies to a node on this type of device.
     pub fn kernel_for(&self, node: &NodeInfo, device: &str) -> Option<&KernelRecord> {
         // Of equal priorities the first listed wins.
-        self.kernels.iter().rev().filter(|kernel| kernel.applies(node, device)).max_by_key(|kernel| kernel.priority())
+        self.kernels
+            .iter()
+            .rev()
+            .filter(|kernel| kernel.applies(node, device))
+            .max_by_key(|kernel| kernel.priority())
     }
 }
 

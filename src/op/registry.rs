@@ -18,8 +18,15 @@ pub struct Registry {
 impl Registry {
     /// A registry of these op lists, above the schemas of all ops.
     pub fn new(lists: &[&[&'static Op]]) -> Registry {
-        let statics = lists.iter().flat_map(|list| list.iter().map(|op| (op.name, *op))).collect();
-        Registry { statics, records: RwLock::default(), added: RwLock::default() }
+        let statics = lists
+            .iter()
+            .flat_map(|list| list.iter().map(|op| (op.name, *op)))
+            .collect();
+        Registry {
+            statics,
+            records: RwLock::default(),
+            added: RwLock::default(),
+        }
     }
 
     /// The op with this name. NOT_FOUND with the reference's text when there is none.
@@ -34,7 +41,12 @@ impl Registry {
             Some(op) => OpRecord::from_static(def, op),
             None => OpRecord::schema_only(def),
         });
-        Ok(self.records.write().entry(name.to_string()).or_insert(record).clone())
+        Ok(self
+            .records
+            .write()
+            .entry(name.to_string())
+            .or_insert(record)
+            .clone())
     }
 
     /// Adds an op at run time. ALREADY_EXISTS when the name is taken.
@@ -61,7 +73,13 @@ impl Registry {
     pub fn all_defs(&self) -> Vec<Arc<OpDef>> {
         let mut defs: Vec<_> = schema::names().filter_map(schema::find).collect();
         let records = self.records.read();
-        defs.extend(self.added.read().iter().filter_map(|name| records.get(name)).map(|record| record.def.clone()));
+        defs.extend(
+            self.added
+                .read()
+                .iter()
+                .filter_map(|name| records.get(name))
+                .map(|record| record.def.clone()),
+        );
         defs
     }
 

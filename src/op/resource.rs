@@ -43,10 +43,18 @@ impl ResourceManager {
     pub fn find<T: Any + Send + Sync>(&self, container: &str, name: &str) -> Result<Arc<T>> {
         let container = container_name(container);
         let containers = self.containers.read();
-        let found = containers.get(container).and_then(|map| map.get(&(TypeId::of::<T>(), name.to_string())));
-        found.and_then(|object| object.clone().downcast().ok()).ok_or_else(|| {
-            status!(NotFound, "Resource {container}/{name}/{} does not exist.", short_type_name::<T>())
-        })
+        let found = containers
+            .get(container)
+            .and_then(|map| map.get(&(TypeId::of::<T>(), name.to_string())));
+        found
+            .and_then(|object| object.clone().downcast().ok())
+            .ok_or_else(|| {
+                status!(
+                    NotFound,
+                    "Resource {container}/{name}/{} does not exist.",
+                    short_type_name::<T>()
+                )
+            })
     }
 
     /// The resource that a handle holds or names. NOT_FOUND when it does not exist, INVALID_ARGUMENT when the
@@ -87,7 +95,9 @@ impl ResourceManager {
             return Ok(found);
         }
         let mut containers = self.containers.write();
-        let map = containers.entry(container_name(container).to_string()).or_default();
+        let map = containers
+            .entry(container_name(container).to_string())
+            .or_default();
         let key = (TypeId::of::<T>(), name.to_string());
         if let Some(found) = map.get(&key).and_then(|object| object.clone().downcast().ok()) {
             return Ok(found);

@@ -1,8 +1,8 @@
 //! Runs one node without a session: for constant folding, values in shape inference, and tests.
 
 use crate::{
-    Callable, Cancellation, Executable, FunctionHost, FunctionRef, FunctionSignature, HandleShapes, KernelHost,
-    NodeInfo, ResourceManager, Value,
+    Callable, Cancellation, Executable, FunctionHost, FunctionRef, FunctionSignature, HandleShapes,
+    KernelHost, NodeInfo, ResourceManager, Value,
 };
 use ff_hlo::{Builder, Op as HloOp};
 use ff_kernels::ThreadPool;
@@ -23,7 +23,11 @@ pub fn run_one(node: &Arc<NodeInfo>, inputs: Vec<Tensor>, host: &dyn KernelHost)
     executable.run(&specialization, &mut inputs, &mut outputs, host)?;
     let tensor = |value| match value {
         Value::Tensor(tensor) => Ok(tensor),
-        _ => Err(status!(Internal, "{} has an output that is not a tensor", node.describe())),
+        _ => Err(status!(
+            Internal,
+            "{} has an output that is not a tensor",
+            node.describe()
+        )),
     };
     outputs.into_iter().map(tensor).collect()
 }

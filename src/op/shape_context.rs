@@ -41,7 +41,11 @@ pub fn shape_from_value(value: &Tensor) -> Result<PartialShape> {
     if value.rank() == 0 {
         return match extents[..] {
             [-1] => Ok(PartialShape::unknown()),
-            _ => Err(status!(InvalidArgument, "Input tensor must be rank 1, or if its rank 0 it must have value -1 (representing an unknown shape).  Saw value: {}", extents[0])),
+            _ => Err(status!(
+                InvalidArgument,
+                "Input tensor must be rank 1, or if its rank 0 it must have value -1 (representing an unknown shape).  Saw value: {}",
+                extents[0]
+            )),
         };
     }
     if let Some(bad) = extents.iter().find(|&&extent| extent < -1) {
@@ -64,7 +68,14 @@ impl<'a> ShapeContext<'a> {
     /// A context for a node with these input shapes. Outputs start as unknown.
     pub fn new(node: &'a NodeInfo, inputs: &'a [PartialShape], host: &'a dyn ShapeHost) -> ShapeContext<'a> {
         let outputs = vec![PartialShape::unknown(); node.output_types.len()];
-        ShapeContext { node, inputs, host, outputs, handles: Vec::new(), values_read: Cell::new(0) }
+        ShapeContext {
+            node,
+            inputs,
+            host,
+            outputs,
+            handles: Vec::new(),
+            values_read: Cell::new(0),
+        }
     }
 
     /// The node.
@@ -99,17 +110,23 @@ impl<'a> ShapeContext<'a> {
 
     /// Shape of an input of this rank. INVALID_ARGUMENT when it has another.
     pub fn input_with_rank(&self, index: usize, rank: usize) -> Result<PartialShape> {
-        self.input(index).with_rank(rank).map_err(|error| self.explain(error, index))
+        self.input(index)
+            .with_rank(rank)
+            .map_err(|error| self.explain(error, index))
     }
 
     /// Shape of an input of at least this rank. INVALID_ARGUMENT when it has a lower one.
     pub fn input_with_rank_at_least(&self, index: usize, rank: usize) -> Result<PartialShape> {
-        self.input(index).with_rank_at_least(rank).map_err(|error| self.explain(error, index))
+        self.input(index)
+            .with_rank_at_least(rank)
+            .map_err(|error| self.explain(error, index))
     }
 
     /// Shape of an input of at most this rank. INVALID_ARGUMENT when it has a higher one.
     pub fn input_with_rank_at_most(&self, index: usize, rank: usize) -> Result<PartialShape> {
-        self.input(index).with_rank_at_most(rank).map_err(|error| self.explain(error, index))
+        self.input(index)
+            .with_rank_at_most(rank)
+            .map_err(|error| self.explain(error, index))
     }
 
     fn explain(&self, error: ff_tensor::Status, _index: usize) -> ff_tensor::Status {
@@ -136,10 +153,16 @@ impl<'a> ShapeContext<'a> {
 
     /// The value of an int32 or int64 scalar input, if known.
     pub fn input_as_scalar(&self, index: usize) -> Result<Option<i64>> {
-        let Some(value) = self.input_value(index) else { return Ok(None) };
+        let Some(value) = self.input_value(index) else {
+            return Ok(None);
+        };
         match value.to_i64_vec()?[..] {
             [scalar] => Ok(Some(scalar)),
-            _ => Err(status!(InvalidArgument, "Input must be scalar but has shape {}", value.shape())),
+            _ => Err(status!(
+                InvalidArgument,
+                "Input must be scalar but has shape {}",
+                value.shape()
+            )),
         }
     }
 

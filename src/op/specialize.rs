@@ -5,8 +5,9 @@
 //! ([`Specialization::fits`]) and runs.
 
 use crate::{
-    AsyncFn, AsyncKernelContext, FunctionHost, HandleShapes, KernelBody, KernelContext, KernelHost, KernelInstance,
-    KernelRecord, LowerContext, LowerFn, NativeFn, NodeInfo, PrepareContext, Prepared, ShapeContext, ShapeHost, Value,
+    AsyncFn, AsyncKernelContext, FunctionHost, HandleShapes, KernelBody, KernelContext, KernelHost,
+    KernelInstance, KernelRecord, LowerContext, LowerFn, NativeFn, NodeInfo, PrepareContext, Prepared,
+    ShapeContext, ShapeHost, Value,
 };
 use ff_hlo::{ArrayShape, Builder, Program};
 use ff_tensor::{DataType, PartialShape, Result, Shape, Tensor, status};
@@ -41,13 +42,23 @@ pub struct Specialization {
 impl Executable {
     /// Chooses and prepares the kernel of a node. `constants` has one entry per input: its value if it is a
     /// constant. NOT_FOUND, naming the op, when no kernel applies.
-    pub fn new(node: Arc<NodeInfo>, device: &str, constants: &[Option<Tensor>], host: &dyn KernelHost) -> Result<Executable> {
-        let kernel = node.op.kernel_for(&node, device).ok_or_else(|| no_kernel(&node, device))?;
+    pub fn new(
+        node: Arc<NodeInfo>,
+        device: &str,
+        constants: &[Option<Tensor>],
+        host: &dyn KernelHost,
+    ) -> Result<Executable> {
+        let kernel = node
+            .op
+            .kernel_for(&node, device)
+            .ok_or_else(|| no_kernel(&node, device))?;
         let body = match kernel {
             KernelRecord::Static(kernel) => match kernel.body {
                 KernelBody::Native(run) => Body::Native(run),
                 KernelBody::Asynchronous(start) => Body::Asynchronous(start),
-                KernelBody::FromLowering => Body::Lowered(node.op.lower.ok_or_else(|| no_kernel(&node, device))?),
+                KernelBody::FromLowering => {
+                    Body::Lowered(node.op.lower.ok_or_else(|| no_kernel(&node, device))?)
+                }
             },
             KernelRecord::Dynamic { kernel, .. } => {
                 let mut make = || {
@@ -56,12 +67,16 @@ impl Executable {
                 };
                 let state = host.node_state(&node.name, &mut make)?;
                 let instance = state.downcast_ref::<Instance>();
-                let instance = instance.ok_or_else(|| status!(Internal, "{} changed its op", node.describe()))?;
+                let instance =
+                    instance.ok_or_else(|| status!(Internal, "{} changed its op", node.describe()))?;
                 Body::Instance(instance.0.clone())
             }
         };
         let prepare = node.op.prepare;
-        let context = PrepareContext { node: &node, constant_inputs: constants };
+        let context = PrepareContext {
+            node: &node,
+            constant_inputs: constants,
+        };
         let prepared = prepare.map(|prepare| prepare(&context)).transpose()?;
         Ok(Executable { node, prepared, body })
     }
@@ -79,7 +94,10 @@ impl Executable {
     /// Infers output shapes for these inputs, and lowers and compiles if the kernel is a lowering.
     pub fn specialize(&self, inputs: &[Value], host: &dyn KernelHost) -> Result<Specialization> {
         let shapes: SmallVec<[PartialShape; 3]> = inputs.iter().map(partial_shape).collect();
-        let step = StepShapes { inputs, functions: host.functions() };
+        let step = StepShapes {
+            inputs,
+            functions: host.functions(),
+        };
         let mut context = ShapeContext::new(&self.node, &shapes, &step);
         (self.node.op.shape)(&mut context)?;
         let mut read = context.values_read();
@@ -92,18 +110,31 @@ impl Executable {
         let values = inputs.iter().enumerate().filter(|(index, _)| is_read(*index));
         Ok(Specialization {
             input_shapes: inputs.iter().map(full_shape).collect(),
-            input_values: values.filter_map(|(index, value)| Some((index, tensor(value)?.clone()))).collect(),
+            input_values: values
+                .filter_map(|(index, value)| Some((index, tensor(value)?.clone())))
+                .collect(),
             output_shapes: outputs.iter().map(PartialShape::to_shape).collect(),
             program,
         })
     }
 
-    fn compile(&self, lower: LowerFn, inputs: &[Value], host: &dyn KernelHost, read: &mut u64) -> Result<Program> {
+    fn compile(
+        &self,
+        lower: LowerFn,
+        inputs: &[Value],
+        host: &dyn KernelHost,
+        read: &mut u64,
+    ) -> Result<Program> {
         let mut builder = Builder::new(&self.node.name);
         let mut operands = Vec::with_capacity(inputs.len());
         for (index, value) in inputs.iter().enumerate() {
-            let value = tensor(value)
-                .ok_or_else(|| status!(Internal, "{} has no tensor at input {index}", self.node.describe()))?;
+            let value = tensor(value).ok_or_else(|| {
+                status!(
+                    Internal,
+                    "{} has no tensor at input {index}",
+                    self.node.describe()
+                )
+            })?;
             let shape = ArrayShape::new(value.dtype(), value.dims());
             operands.push(builder.parameter(index, shape, "")?);
         }
@@ -126,12 +157,17 @@ impl Executable {
         host: &dyn KernelHost,
     ) -> Result<()> {
         let shapes = &specialization.output_shapes;
-        let mut context = KernelContext::new(&self.node, self.prepared.as_ref(), inputs, outputs, shapes, host);
+        let mut context =
+            KernelContext::new(&self.node, self.prepared.as_ref(), inputs, outputs, shapes, host);
         match &self.body {
             Body::Native(run) => run(&mut context),
             Body::Instance(instance) => instance.run(&mut context),
             Body::Lowered(_) => self.run_program(specialization, inputs, outputs, host),
-            Body::Asynchronous(_) => Err(status!(Internal, "{} cannot run synchronously", self.node.describe())),
+            Body::Asynchronous(_) => Err(status!(
+                Internal,
+                "{} cannot run synchronously",
+                self.node.describe()
+            )),
         }
     }
 
@@ -143,7 +179,8 @@ impl Executable {
         host: &dyn KernelHost,
     ) -> Result<()> {
         let program = specialization.program.as_ref();
-        let program = program.ok_or_else(|| status!(Internal, "{} was not compiled", self.node.describe()))?;
+        let program =
+            program.ok_or_else(|| status!(Internal, "{} was not compiled", self.node.describe()))?;
         let mut arguments = Vec::with_capacity(inputs.len());
         for input in inputs.iter_mut() {
             match std::mem::take(input) {
@@ -168,7 +205,13 @@ impl Executable {
         let Body::Asynchronous(start) = self.body else {
             return done(Err(status!(Internal, "{} cannot wait", self.node.describe())));
         };
-        start(AsyncKernelContext { node: self.node.clone(), prepared: self.prepared.clone(), inputs, host, done });
+        start(AsyncKernelContext {
+            node: self.node.clone(),
+            prepared: self.prepared.clone(),
+            inputs,
+            host,
+            done,
+        });
     }
 }
 
@@ -188,12 +231,19 @@ impl Specialization {
     /// Whether it holds for these inputs.
     pub fn fits(&self, inputs: &[Value]) -> bool {
         self.input_shapes.len() == inputs.len()
-            && self.input_shapes.iter().zip(inputs).all(|(shape, value)| match (shape, value) {
-                (Some(shape), Value::Tensor(tensor)) => shape == tensor.shape(),
-                (None, Value::Tensor(_)) => false,
-                (shape, _) => shape.is_none(),
-            })
-            && self.input_values.iter().all(|(index, value)| tensor(&inputs[*index]).is_some_and(|now| same(value, now)))
+            && self
+                .input_shapes
+                .iter()
+                .zip(inputs)
+                .all(|(shape, value)| match (shape, value) {
+                    (Some(shape), Value::Tensor(tensor)) => shape == tensor.shape(),
+                    (None, Value::Tensor(_)) => false,
+                    (shape, _) => shape.is_none(),
+                })
+            && self
+                .input_values
+                .iter()
+                .all(|(index, value)| tensor(&inputs[*index]).is_some_and(|now| same(value, now)))
     }
 
     /// The shape inferred for an output; none where it depends on data.

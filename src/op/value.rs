@@ -35,15 +35,22 @@ pub struct RefVariable {
 impl RefVariable {
     /// A variable without a value.
     pub fn new(name: impl Into<String>, dtype: DataType) -> RefVariable {
-        RefVariable { name: name.into(), dtype, value: Mutex::new(None) }
+        RefVariable {
+            name: name.into(),
+            dtype,
+            value: Mutex::new(None),
+        }
     }
 
     /// A snapshot of the value. FAILED_PRECONDITION when there is none.
     pub fn read(&self) -> Result<Tensor> {
-        self.value
-            .lock()
-            .clone()
-            .ok_or_else(|| status!(FailedPrecondition, "Attempting to use uninitialized value {}", self.name))
+        self.value.lock().clone().ok_or_else(|| {
+            status!(
+                FailedPrecondition,
+                "Attempting to use uninitialized value {}",
+                self.name
+            )
+        })
     }
 
     /// Whether there is a value.
@@ -70,7 +77,11 @@ impl RefVariable {
     pub fn update(&self, update: impl FnOnce(&mut Tensor) -> Result<()>) -> Result<()> {
         match &mut *self.value.lock() {
             Some(tensor) => update(tensor),
-            None => bail!(FailedPrecondition, "Attempting to use uninitialized value {}", self.name),
+            None => bail!(
+                FailedPrecondition,
+                "Attempting to use uninitialized value {}",
+                self.name
+            ),
         }
     }
 }
@@ -88,7 +99,11 @@ pub struct Variable {
 impl Variable {
     /// A variable without a value.
     pub fn new(name: impl Into<String>, dtype: DataType) -> Variable {
-        Variable { name: name.into(), dtype, value: RwLock::new(None) }
+        Variable {
+            name: name.into(),
+            dtype,
+            value: RwLock::new(None),
+        }
     }
 
     /// The value. FAILED_PRECONDITION when there is none.
@@ -97,7 +112,11 @@ impl Variable {
     }
 
     fn uninitialized(&self) -> ff_tensor::Status {
-        status!(FailedPrecondition, "Error while reading resource variable {} from Container: localhost. This could mean that the variable was uninitialized.", self.name)
+        status!(
+            FailedPrecondition,
+            "Error while reading resource variable {} from Container: localhost. This could mean that the variable was uninitialized.",
+            self.name
+        )
     }
 
     /// Whether there is a value.

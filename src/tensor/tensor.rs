@@ -381,7 +381,7 @@ impl Tensor {
             self.shape
         );
         let mut dims = self.dims().to_vec();
-        let row_bytes = if total == 0 { 0 } else { self.byte_size() / total };
+        let row_bytes = self.byte_size().checked_div(total).unwrap_or(0);
         dims[0] = count as i64;
         // SAFETY: the row lies within the elements of this view.
         let data = unsafe { self.data.add(start * row_bytes) };

@@ -1,0 +1,229 @@
+//! A graph: nodes and the edges between them. It can only grow; passes work on copies of their own.
+//!
+//! Nodes are numbered in the order of their addition, so inputs come before their readers, except for the back edges
+//! of v1 loops. Invariants: names are unique; every edge ends at existing outputs; consumers mirror inputs.
+
+use crate::FunctionLibrary;
+use ff_op::{HandleShapes, NodeInfo, OutputRef, Registry};
+use ff_proto::VersionDef;
+use ff_tensor::{PartialShape, Result, ensure, status};
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+/// Number of a node in its graph.
+pub type NodeId = u32;
+
+/// A node with its edges and inferred shapes.
+#[derive(Clone, Debug)]
+pub struct Node {
+    /// Name, op, attributes, types.
+    pub info: Arc<NodeInfo>,
+    /// Where each input comes from.
+    pub inputs: Vec<OutputRef>,
+    /// Nodes that must run before this one.
+    pub control_inputs: Vec<NodeId>,
+    /// Inferred shape of each output.
+    pub shapes: Vec<PartialShape>,
+    /// What the resource or variant at each output holds; may be shorter than the outputs.
+    pub handles: Vec<Option<HandleShapes>>,
+    /// Who reads each output: (node, which of its inputs).
+    pub consumers: Vec<Vec<(NodeId, u32)>>,
+    /// Nodes that must run after this one.
+    pub control_outputs: Vec<NodeId>,
+}
+
+/// A graph with its function library.
+#[derive(Clone)]
+pub struct Graph {
+    registry: Arc<Registry>,
+    functions: Arc<FunctionLibrary>,
+    nodes: Vec<Node>,
+    by_name: FxHashMap<Arc<str>, NodeId>,
+    /// Versions of producer and consumers, as in the GraphDef.
+    pub versions: VersionDef,
+}
+
+impl Graph {
+    /// An empty graph over these ops, with an empty function library.
+    pub fn new(registry: Arc<Registry>) -> Graph {
+        Graph::with_functions(registry, Arc::default())
+    }
+
+    /// An empty graph over these ops and functions.
+    pub fn with_functions(registry: Arc<Registry>, functions: Arc<FunctionLibrary>) -> Graph {
+        let versions = VersionDef {
+            producer: crate::GRAPH_DEF_VERSION,
+            ..VersionDef::default()
+        };
+        Graph {
+            registry,
+            functions,
+            nodes: Vec::new(),
+            by_name: FxHashMap::default(),
+            versions,
+        }
+    }
+
+    /// The ops.
+    pub fn registry(&self) -> &Arc<Registry> {
+        &self.registry
+    }
+
+    /// The functions.
+    pub fn functions(&self) -> &Arc<FunctionLibrary> {
+        &self.functions
+    }
+
+    /// Number of nodes.
+    pub fn len(&self) -> usize {
+        self.nodes.len()
+    }
+
+    /// Whether there are no nodes.
+    pub fn is_empty(&self) -> bool {
+        self.nodes.is_empty()
+    }
+
+    /// A node. Panics when there is none with this number; numbers come from this graph.
+    pub fn node(&self, id: NodeId) -> &Node {
+        &self.nodes[id as usize]
+    }
+
+    /// A node, if the number is one of this graph's.
+    pub fn get(&self, id: NodeId) -> Option<&Node> {
+        self.nodes.get(id as usize)
+    }
+
+    /// All nodes in order of their numbers.
+    pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
+        self.nodes
+            .iter()
+            .enumerate()
+            .map(|(id, node)| (id as NodeId, node))
+    }
+
+    /// The node with this name.
+    pub fn find(&self, name: &str) -> Option<NodeId> {
+        self.by_name.get(name).copied()
+    }
+
+    /// Element type of an output, reference marked. INVALID_ARGUMENT when there is no such output.
+    pub fn output_type(&self, output: OutputRef) -> Result<ff_tensor::DataType> {
+        let node = self.get(output.node);
+        node.and_then(|node| node.info.output_types.get(output.index as usize))
+            .copied()
+            .ok_or_else(|| {
+                let name = node.map_or("?", |node| &node.info.name);
+                status!(InvalidArgument, "Node '{name}' has no output {}", output.index)
+            })
+    }
+
+    /// Inferred shape of an output; unknown when there is no such output.
+    pub fn output_shape(&self, output: OutputRef) -> PartialShape {
+        let shape = self
+            .get(output.node)
+            .and_then(|node| node.shapes.get(output.index as usize));
+        shape.cloned().unwrap_or_default()
+    }
+
+    /// Adds a node with all its edges; shapes start unknown. INVALID_ARGUMENT for a taken name or a missing source.
+    /// Types of inputs are not checked here: [`crate::NodeBuilder`] does.
+    pub fn add_node(
+        &mut self,
+        info: Arc<NodeInfo>,
+        inputs: Vec<OutputRef>,
+        control_inputs: Vec<NodeId>,
+    ) -> Result<NodeId> {
+        let id = self.nodes.len() as NodeId;
+        ensure!(
+            !self.by_name.contains_key(info.name.as_str()),
+            InvalidArgument,
+            "Duplicate node name in graph: '{}'",
+            info.name
+        );
+        for input in &inputs {
+            self.output_type(*input)?;
+        }
+        ensure!(
+            control_inputs.iter().all(|&control| control < id),
+            InvalidArgument,
+            "Node '{}' has a control input from outside its graph",
+            info.name
+        );
+        for (index, input) in inputs.iter().enumerate() {
+            self.nodes[input.node as usize].consumers[input.index as usize].push((id, index as u32));
+        }
+        for &control in &control_inputs {
+            self.nodes[control as usize].control_outputs.push(id);
+        }
+        let outputs = info.output_types.len();
+        self.by_name.insert(info.name.as_str().into(), id);
+        self.nodes.push(Node {
+            info,
+            inputs,
+            control_inputs,
+            shapes: vec![PartialShape::unknown(); outputs],
+            handles: Vec::new(),
+            consumers: vec![Vec::new(); outputs],
+            control_outputs: Vec::new(),
+        });
+        Ok(id)
+    }
+
+    /// Sets the inferred shapes of a node.
+    pub fn set_shapes(&mut self, id: NodeId, shapes: Vec<PartialShape>, handles: Vec<Option<HandleShapes>>) {
+        let node = &mut self.nodes[id as usize];
+        node.shapes = shapes;
+        node.handles = handles;
+    }
+
+    /// Sets the inferred shape of one output.
+    pub fn set_shape(&mut self, output: OutputRef, shape: PartialShape) {
+        self.nodes[output.node as usize].shapes[output.index as usize] = shape;
+    }
+
+    /// Replaces a node's info by one with the same name and at least the same outputs (attributes or device changed,
+    /// outputs added). INVALID_ARGUMENT otherwise.
+    pub fn replace_info(&mut self, id: NodeId, info: Arc<NodeInfo>) -> Result<()> {
+        let node = &mut self.nodes[id as usize];
+        let outputs = info.output_types.len();
+        ensure!(
+            info.name == node.info.name && outputs >= node.consumers.len(),
+            InvalidArgument,
+            "Node '{}' cannot be replaced",
+            node.info.name
+        );
+        node.consumers.resize(outputs, Vec::new());
+        node.shapes.resize(outputs, PartialShape::unknown());
+        node.info = info;
+        Ok(())
+    }
+
+    /// Moves an input to another source.
+    pub fn replace_input(&mut self, id: NodeId, index: usize, source: OutputRef) -> Result<()> {
+        self.output_type(source)?;
+        let old = self.nodes[id as usize].inputs[index];
+        let slot = (id, index as u32);
+        self.nodes[old.node as usize].consumers[old.index as usize].retain(|consumer| *consumer != slot);
+        self.nodes[source.node as usize].consumers[source.index as usize].push(slot);
+        self.nodes[id as usize].inputs[index] = source;
+        Ok(())
+    }
+
+    /// Adds an input at the end of a node's inputs; its info must already allow for it.
+    pub fn push_input(&mut self, id: NodeId, source: OutputRef) -> Result<()> {
+        self.output_type(source)?;
+        let index = self.nodes[id as usize].inputs.len() as u32;
+        self.nodes[source.node as usize].consumers[source.index as usize].push((id, index));
+        self.nodes[id as usize].inputs.push(source);
+        Ok(())
+    }
+
+    /// Adds a control edge, unless it is there.
+    pub fn add_control_edge(&mut self, from: NodeId, to: NodeId) {
+        if !self.nodes[to as usize].control_inputs.contains(&from) {
+            self.nodes[to as usize].control_inputs.push(from);
+            self.nodes[from as usize].control_outputs.push(to);
+        }
+    }
+}

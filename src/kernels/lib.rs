@@ -5,6 +5,11 @@
 //!
 //! What it does not do: it knows nothing of tensors, ops, graphs or status codes.
 
+pub mod broadcast;
+pub mod cpu;
+pub mod elementwise;
+pub mod math;
+pub mod memory;
 pub mod pool;
 
 pub use pool::ThreadPool;

@@ -15,6 +15,8 @@ mod buffer;
 mod dtype;
 mod element;
 mod proto;
+mod proto_encode;
+mod proto_shape;
 mod resource;
 mod shape;
 mod status;
@@ -29,6 +31,7 @@ pub use element::{
     Float8E5M2, Float8E5M2Fnuz, Int2, Int4, QInt8, QInt16, QInt32, QUInt8, QUInt16, UInt2, UInt4,
 };
 pub use half::{bf16, f16};
+pub use proto_encode::VariantProto;
 pub use resource::{HandleInfo, ResourceHandle};
 pub use shape::{PartialShape, Shape, dim};
 pub use status::{Code, Result, Status};

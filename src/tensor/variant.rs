@@ -1,5 +1,6 @@
 //! The element of a variant tensor: a shared object of any type, such as a tensor list.
 
+use ff_proto::VariantTensorDataProto;
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -12,6 +13,11 @@ pub trait VariantObject: Any + Send + Sync {
     /// For people: what the value holds.
     fn describe(&self) -> String {
         self.type_name().to_string()
+    }
+
+    /// The value as a message; none where the type has no wire form.
+    fn to_proto(&self) -> Option<VariantTensorDataProto> {
+        None
     }
 }
 

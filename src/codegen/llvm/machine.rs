@@ -1,0 +1,84 @@
+//! Targets: this machine's processor and NVPTX; passes and code emission for them.
+
+use super::{internal, start};
+use ff_tensor::{Result, status};
+use inkwell::OptimizationLevel;
+use inkwell::module::Module;
+use inkwell::passes::PassBuilderOptions;
+use inkwell::targets::{CodeModel, FileType, RelocMode, Target, TargetMachine, TargetTriple};
+
+/// The passes every kernel gets. Kernels come with explicit vectors, so no vectoriser is among them.
+const PASSES: &str = "function(early-cse,instcombine,simplifycfg,loop-mssa(licm),instcombine,simplifycfg)";
+
+/// A code generator for one processor.
+pub struct Machine {
+    machine: TargetMachine,
+    file: FileType,
+    lanes: u32,
+}
+
+impl Machine {
+    /// The processor that runs this code. Objects are ELF on every operating system, for our own loader.
+    pub fn host() -> Result<Machine> {
+        start::once();
+        let triple = TargetTriple::create(&format!("{}-unknown-none-elf", std::env::consts::ARCH));
+        let cpu = TargetMachine::get_host_cpu_name();
+        let features = TargetMachine::get_host_cpu_features();
+        let (cpu, features) = (cpu.to_string_lossy(), features.to_string_lossy());
+        let bits = match () {
+            () if features.contains("+avx512f") => 512,
+            () if features.contains("+avx2") => 256,
+            () => 128,
+        };
+        Ok(Machine {
+            machine: target_machine(&triple, &cpu, &features)?,
+            file: FileType::Object,
+            lanes: bits / 32,
+        })
+    }
+
+    /// An NVIDIA processor, named as `sm_70`.
+    pub fn nvptx(processor: &str) -> Result<Machine> {
+        start::once();
+        let triple = TargetTriple::create("nvptx64-nvidia-cuda");
+        Ok(Machine {
+            machine: target_machine(&triple, processor, "")?,
+            file: FileType::Assembly,
+            lanes: 1,
+        })
+    }
+
+    /// The number of f32 lanes of the vectors that kernels use: two registers, to keep both pipes busy.
+    pub fn vector_lanes(&self) -> u32 {
+        self.lanes * 2
+    }
+
+    /// Runs the passes and emits the module: an object for the host, text for NVPTX.
+    pub fn compile(&self, module: &Module) -> Result<Vec<u8>> {
+        module.set_triple(&self.machine.get_triple());
+        module.set_data_layout(&self.machine.get_target_data().get_data_layout());
+        module.verify().map_err(internal)?;
+        module
+            .run_passes(PASSES, &self.machine, PassBuilderOptions::create())
+            .map_err(internal)?;
+        let buffer = self
+            .machine
+            .write_to_memory_buffer(module, self.file)
+            .map_err(internal)?;
+        Ok(buffer.as_slice().to_vec())
+    }
+}
+
+fn target_machine(triple: &TargetTriple, cpu: &str, features: &str) -> Result<TargetMachine> {
+    let target = Target::from_triple(triple).map_err(internal)?;
+    target
+        .create_target_machine(
+            triple,
+            cpu,
+            features,
+            OptimizationLevel::Default,
+            RelocMode::PIC,
+            CodeModel::Small,
+        )
+        .ok_or_else(|| status!(Internal, "LLVM has no code generator for {cpu}"))
+}

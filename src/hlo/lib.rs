@@ -1,41 +1,26 @@
-//! Interim surface of the compiler's IR until its own files land.
-#![allow(missing_docs)]
-use ff_kernels::ThreadPool;
-use ff_tensor::{DataType, Result, Tensor, bail};
+//! The compiler's intermediate representation, in XLA's terms (HLO), and what runs it without machine code.
+//!
+//! - [`Module`], [`Computation`], [`Instruction`]: the program as plain data, with [`Opcode`] and [`Attributes`].
+//! - [`Builder`]: makes modules, with every shape checked by the shape rules.
+//!
+//! It knows nothing of graphs and ops: a numeric op is *lowered* to HLO by the crates above. Extents are concrete.
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Op(pub u32);
-pub struct ArrayShape;
-impl ArrayShape {
-    pub fn new(_: DataType, _: &[i64]) -> ArrayShape {
-        ArrayShape
-    }
-}
-pub struct Module;
-pub struct Builder;
-impl Builder {
-    pub fn new(_: &str) -> Builder {
-        Builder
-    }
-    pub fn parameter(&mut self, index: usize, _: ArrayShape, _: &str) -> Result<Op> {
-        Ok(Op(index as u32))
-    }
-    pub fn dims(&self, _: Op) -> &[i64] {
-        &[]
-    }
-    pub fn tuple(&mut self, _: &[Op]) -> Result<Op> {
-        bail!(Unimplemented, "hlo")
-    }
-    pub fn finish(self, _: Op) -> Result<Module> {
-        bail!(Unimplemented, "hlo")
-    }
-}
-pub struct Program;
-impl Program {
-    pub fn compile(_: &Module) -> Result<Program> {
-        bail!(Unimplemented, "hlo")
-    }
-    pub fn run(&self, _: &ThreadPool, _: Vec<Tensor>) -> Result<Vec<Tensor>> {
-        bail!(Unimplemented, "hlo")
-    }
-}
+mod attributes;
+mod builder;
+mod evaluator;
+mod module;
+mod opcode;
+mod shape;
+mod shape_rules;
+
+pub use attributes::{
+    Attributes, CheckConfig, ConvolutionConfig, ConvolutionDims, Direction, DotDims, FftKind, GatherDims,
+    PadConfig, PadDimension, RngAlgorithm, ScatterDims, TransposeKind, TriangularSolveOptions, Window,
+    WindowDimension,
+};
+pub use builder::{Builder, FromF64, Op, broadcast_dims, reducer_name, scalar_tensor};
+pub use evaluator::Program;
+pub use module::{Computation, ComputationId, Instruction, InstructionId, Module, ProgramShape};
+pub use opcode::{ALL as OPCODES, Arity, Class, Opcode, Types};
+pub use shape::{ArrayShape, Dims, HloShape, type_from_name, type_name};
+pub use shape_rules::{Query, infer};

@@ -19,6 +19,8 @@ mod proto_encode;
 mod proto_shape;
 mod resource;
 mod shape;
+mod small_floats;
+mod small_ints;
 mod status;
 mod tensor;
 mod tstring;

@@ -165,10 +165,10 @@ impl Tensor {
             DataType::QINT16 => self.list(|v: QInt16| i32::from(v.0)),
             DataType::QUINT16 => self.list(|v: QUInt16| i32::from(v.0)),
             DataType::QINT32 => self.list(|v: QInt32| v.0),
-            DataType::INT4 => self.list(|v: Int4| i32::from(((v.0 << 4) as i8) >> 4)),
-            DataType::UINT4 => self.list(|v: UInt4| i32::from(v.0 & 0xf)),
-            DataType::INT2 => self.list(|v: Int2| i32::from(((v.0 << 6) as i8) >> 6)),
-            DataType::UINT2 => self.list(|v: UInt2| i32::from(v.0 & 3)),
+            DataType::INT4 => self.list(Int4::to_i32),
+            DataType::UINT4 => self.list(UInt4::to_i32),
+            DataType::INT2 => self.list(Int2::to_i32),
+            DataType::UINT2 => self.list(UInt2::to_i32),
             _ => Vec::new(),
         }
     }

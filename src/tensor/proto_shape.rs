@@ -7,12 +7,21 @@ use ff_proto::{ResourceHandleProto, TensorShapeProto};
 
 const MAX_RANK: usize = 254;
 
-/// The shape as error messages print it.
+/// The shape as error messages print it: `[2,?,-7]`.
 fn printed(proto: &TensorShapeProto) -> String {
     if proto.unknown_rank {
         return "<unknown>".to_string();
     }
-    PartialShape::new(&extents(proto)).to_string()
+    let mut text = String::from("[");
+    for (i, dim) in proto.dim.iter().enumerate() {
+        text.push_str(if i > 0 { "," } else { "" });
+        match dim.size {
+            -1 => text.push('?'),
+            size => text.push_str(&size.to_string()),
+        }
+    }
+    text.push(']');
+    text
 }
 
 fn extents(proto: &TensorShapeProto) -> Vec<i64> {

@@ -217,7 +217,7 @@ fn shapes_round_trip() {
     bad.dim[1].size = -2;
     assert_eq!(
         PartialShape::from_proto(&bad).unwrap_err().message(),
-        "Shape [1,?] has dimensions with values below -1 (where -1 means unknown)"
+        "Shape [1,-2] has dimensions with values below -1 (where -1 means unknown)"
     );
     bad.unknown_rank = true;
     assert!(PartialShape::from_proto(&bad).is_err());

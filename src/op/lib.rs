@@ -8,6 +8,7 @@
 //! - [`Value`], [`Variable`], [`RefVariable`], [`ResourceManager`], [`Cancellation`]: what a step works on.
 
 mod attr;
+mod attr_proto;
 mod cancellation;
 mod function_host;
 mod gradient_context;

@@ -1,1 +1,26 @@
-//! Placeholder.
+//! Running graphs: devices, plans, engines, sessions, SavedModels.
+//!
+//! [`Session::run`] looks up (or builds) a [`Plan`] and gives it to an engine. The straight-line engine runs
+//! instructions in order on the caller's thread; the dataflow engine runs nodes as their inputs arrive, for graphs
+//! with v1 control flow and for nodes that wait.
+
+mod dataflow;
+mod device;
+mod executor;
+mod flow;
+mod frame;
+mod loops;
+mod functions;
+mod options;
+mod placement;
+mod plan;
+mod planner;
+mod session;
+mod step;
+mod straight_line;
+mod watchdog;
+
+pub use device::Device;
+pub use options::SessionOptions;
+pub use plan::{Plan, Signature};
+pub use session::{RunRequest, RunResponse, Session, SharedGraph};

@@ -1,0 +1,382 @@
+//! The dataflow engine: nodes run as their inputs arrive.
+//!
+//! For plans with v1 control flow (frames, turns, dead values) and with kernels that wait. The caller's thread runs
+//! what is ready; a kernel that waits holds no thread, and its end comes back through a mailbox.
+//!
+//! A value is *dead* when the branch that would have made it was not taken. A node with a dead input does not run and
+//! its outputs are dead, except that `Merge` needs one live input only. A loop's turn ends when nothing in it is
+//! under way; a loop ends with its last turn, and then tells the exits that stayed dead.
+
+use crate::flow::{Flow, FlowKind};
+use crate::frame::Frame;
+use crate::loops::{Loop, Loops, Tag, Turn};
+use crate::plan::{Plan, Source};
+use crate::step::{Trace, at_node};
+use crate::straight_line::specialize;
+use ff_op::{KernelHost, Value};
+use ff_tensor::{Result, Status, status};
+use parking_lot::{Condvar, Mutex};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// Runs a plan in a frame whose feeds are set; leaves fetched values in the frame.
+pub fn run(plan: &Plan, flow: &Flow, frame: &mut Frame, host: &dyn KernelHost, trace: Option<&Trace>) -> Result<()> {
+    let mailbox = Arc::new(Mailbox::default());
+    let wake = mailbox.clone();
+    let callback = host.cancellation().on_cancel(move || wake.arrived.notify_all());
+    let mut engine = Engine {
+        plan,
+        flow,
+        frame,
+        host,
+        trace,
+        loops: Loops::new(flow, &plan.instructions),
+        ready: VecDeque::new(),
+        waiting: 0,
+        mailbox,
+    };
+    let result = engine.run();
+    if let (Err(error), true) = (&result, engine.waiting > 0) {
+        // What still waits belongs to a step that has failed.
+        host.cancellation().cancel(error.clone());
+    }
+    host.cancellation().forget(callback);
+    result
+}
+
+/// Ends of kernels that waited.
+#[derive(Default)]
+struct Mailbox {
+    ended: Mutex<VecDeque<(Tag, u32, Result<Vec<Value>>)>>,
+    arrived: Condvar,
+}
+
+/// A node to run (or to pass over, when dead) in a turn.
+#[derive(Clone, Copy)]
+struct Ready {
+    tag: Tag,
+    instruction: u32,
+    dead: bool,
+}
+
+struct Engine<'a> {
+    plan: &'a Plan,
+    flow: &'a Flow,
+    frame: &'a mut Frame,
+    host: &'a dyn KernelHost,
+    trace: Option<&'a Trace>,
+    loops: Loops,
+    ready: VecDeque<Ready>,
+    /// Kernels that were started and have not ended.
+    waiting: usize,
+    mailbox: Arc<Mailbox>,
+}
+
+impl Engine<'_> {
+    fn run(&mut self) -> Result<()> {
+        self.start()?;
+        loop {
+            while let Some(ready) = self.ready.pop_front() {
+                self.host.cancellation().check()?;
+                self.run_ready(ready)?;
+                if self.waiting > 0 {
+                    self.take_mail(false)?;
+                }
+            }
+            if self.waiting == 0 {
+                return Ok(());
+            }
+            self.take_mail(true)?;
+        }
+    }
+
+    /// Delivers feeds and starts what needs no input.
+    fn start(&mut self) -> Result<()> {
+        let outermost = Tag { frame: 0, turn: 0 };
+        // Held up while feeds are delivered, so that the only turn does not end early.
+        self.turn(outermost).under_way += 1;
+        for &number in &self.flow.frames[0].instructions {
+            let node = &self.flow.nodes[number as usize];
+            if node.arriving == 0 && self.plan.instructions[number as usize].control_inputs == 0 {
+                self.schedule(outermost, number, false);
+            }
+        }
+        for &(slot, _) in &self.plan.feeds {
+            let value = std::mem::take(&mut self.frame.values[slot as usize]);
+            for reader in 0..self.flow.readers[slot as usize].len() {
+                let (instruction, index) = self.flow.readers[slot as usize][reader];
+                self.deliver(outermost, instruction, index, value.clone(), false);
+            }
+        }
+        self.turn(outermost).under_way -= 1;
+        Ok(())
+    }
+
+    fn turn(&mut self, tag: Tag) -> &mut Turn {
+        self.loops.turn(tag)
+    }
+
+    fn schedule(&mut self, tag: Tag, instruction: u32, dead: bool) {
+        self.turn(tag).under_way += 1;
+        self.ready.push_back(Ready { tag, instruction, dead });
+    }
+
+    /// Brings a value (absent when dead) to an input.
+    fn deliver(&mut self, tag: Tag, instruction: u32, index: u32, value: Value, from_enter: bool) {
+        let node = &self.flow.nodes[instruction as usize];
+        let (local, slot) = (node.local as usize, (node.first_input + index) as usize);
+        let dead = matches!(value, Value::Absent);
+        let turn = self.loops.turn(tag);
+        let state = &mut turn.nodes[local];
+        if node.kind != FlowKind::Merge {
+            turn.inputs[slot] = value;
+            state.pending -= 1;
+            state.dead += u32::from(dead);
+            if state.pending == 0 {
+                let dead = state.dead > 0;
+                self.schedule(tag, instruction, dead);
+            }
+            return;
+        }
+        if state.done {
+            return;
+        }
+        if dead {
+            state.dead += 1;
+            // A dead Enter stands for the whole loop on a branch that was not taken.
+            state.all_dead = state.dead == node.arriving || from_enter;
+        } else {
+            turn.inputs[slot] = value;
+            state.live = true;
+        }
+        self.schedule_merge(tag, instruction);
+    }
+
+    /// Runs a Merge once its control inputs have ended and an input is live, or all are dead.
+    fn schedule_merge(&mut self, tag: Tag, instruction: u32) {
+        let local = self.flow.nodes[instruction as usize].local as usize;
+        let state = &mut self.loops.turn(tag).nodes[local];
+        if !state.done && state.pending == 0 && (state.live || state.all_dead) {
+            state.done = true;
+            let dead = !state.live;
+            self.schedule(tag, instruction, dead);
+        }
+    }
+
+    /// Says that a control input has ended.
+    fn release(&mut self, tag: Tag, instruction: u32, dead: bool) {
+        let node = &self.flow.nodes[instruction as usize];
+        let state = &mut self.loops.turn(tag).nodes[node.local as usize];
+        state.pending -= 1;
+        if node.kind == FlowKind::Merge {
+            return self.schedule_merge(tag, instruction);
+        }
+        state.dead += u32::from(dead);
+        if state.pending == 0 {
+            let dead = state.dead > 0;
+            self.schedule(tag, instruction, dead);
+        }
+    }
+
+    fn run_ready(&mut self, ready: Ready) -> Result<()> {
+        let Ready { tag, instruction: number, dead } = ready;
+        let instruction = &self.plan.instructions[number as usize];
+        let mut outputs: SmallVec<[Value; 2]> = SmallVec::new();
+        outputs.resize_with(instruction.output_uses.len(), Value::default);
+        if dead {
+            return self.finish(tag, number, &mut outputs, true);
+        }
+        let name = |error: Status| at_node(error, instruction.executable.node());
+        let mut inputs = self.gather(tag, number).map_err(name)?;
+        if instruction.executable.is_asynchronous() {
+            return self.start_waiting(tag, number, inputs.into_vec());
+        }
+        let specialization = match self.frame.specialization(number as usize, &inputs) {
+            Some(specialization) => specialization.clone(),
+            None => {
+                let made = specialize(instruction, &inputs, self.host).map_err(name)?;
+                self.frame.remember(number as usize, made.clone());
+                made
+            }
+        };
+        let start = self.trace.map(|_| Trace::now());
+        instruction.executable.run(&specialization, &mut inputs, &mut outputs, self.host).map_err(name)?;
+        if let (Some(trace), Some(start)) = (self.trace, start) {
+            trace.record(instruction.executable.node(), start, &outputs);
+        }
+        self.finish(tag, number, &mut outputs, false)
+    }
+
+    fn gather(&mut self, tag: Tag, number: u32) -> Result<SmallVec<[Value; 4]>> {
+        let first = self.flow.nodes[number as usize].first_input as usize;
+        let turn = self.loops.turn(tag);
+        let mut inputs = SmallVec::new();
+        for (index, input) in self.plan.instructions[number as usize].inputs.iter().enumerate() {
+            let value = match input.source {
+                Source::Constant(constant) => Value::Tensor(self.plan.constants[constant as usize].clone()),
+                Source::Slot { .. } => std::mem::take(&mut turn.inputs[first + index]),
+            };
+            inputs.push(match value {
+                Value::Ref(variable) if !input.is_ref => Value::Tensor(variable.read()?),
+                value => value,
+            });
+        }
+        Ok(inputs)
+    }
+
+    fn start_waiting(&mut self, tag: Tag, number: u32, inputs: Vec<Value>) -> Result<()> {
+        let executable = &self.plan.instructions[number as usize].executable;
+        let host = self.host.share().ok_or_else(|| {
+            at_node(status!(Internal, "nothing may wait in this step"), executable.node())
+        })?;
+        let mailbox = self.mailbox.clone();
+        self.waiting += 1;
+        executable.start(
+            inputs,
+            host,
+            Box::new(move |result| {
+                mailbox.ended.lock().push_back((tag, number, result));
+                mailbox.arrived.notify_all();
+            }),
+        );
+        Ok(())
+    }
+
+    /// Takes in the ends of kernels that waited; with `wait`, at least one.
+    fn take_mail(&mut self, wait: bool) -> Result<()> {
+        let mut ended = {
+            let mut ended = self.mailbox.ended.lock();
+            while wait && ended.is_empty() {
+                self.host.cancellation().check()?;
+                // Bounded, because a cancellation may come between the check and the wait.
+                self.mailbox.arrived.wait_for(&mut ended, std::time::Duration::from_millis(100));
+            }
+            std::mem::take(&mut *ended)
+        };
+        while let Some((tag, number, result)) = ended.pop_front() {
+            self.waiting -= 1;
+            let node = self.plan.instructions[number as usize].executable.node();
+            let mut outputs: SmallVec<[Value; 2]> = result.map_err(|error| at_node(error, node))?.into();
+            outputs.resize_with(node.output_types.len(), Value::default);
+            self.finish(tag, number, &mut outputs, false)?;
+        }
+        Ok(())
+    }
+
+    /// Hands on the outputs of a node that has ended.
+    fn finish(&mut self, tag: Tag, number: u32, outputs: &mut [Value], dead: bool) -> Result<()> {
+        let node = &self.flow.nodes[number as usize];
+        let dead_value = dead || outputs.first().is_some_and(|value| matches!(value, Value::Absent));
+        match node.kind {
+            FlowKind::Enter => {
+                let (child, constant) = node.enters.unwrap_or((0, false));
+                let child = self.loops.find_or_create(self.flow, tag, child);
+                if constant && !dead {
+                    self.keep_for_all_turns(child, number, outputs);
+                }
+                let last = self.loops.get(child).iterations;
+                for turn in 0..=if constant { last } else { 0 } {
+                    if self.loops.get(child).has_turn(turn) {
+                        self.hand_on(Tag { frame: child, turn }, number, outputs, dead, turn == last || !constant);
+                    }
+                }
+                self.loops.get(child).enters_to_come -= 1;
+                self.end_turns(child, 0)?;
+            }
+            FlowKind::Exit if dead_value => {
+                let frame = self.loops.get(tag.frame);
+                if tag.turn == frame.iterations {
+                    frame.dead_exits.push(number);
+                }
+            }
+            FlowKind::Exit => {
+                let parent = self.loops.get(tag.frame).parent;
+                self.hand_on(parent, number, outputs, false, true);
+            }
+            FlowKind::NextIteration if dead_value => {}
+            FlowKind::NextIteration => self.next_turn(tag, number, outputs)?,
+            _ => self.hand_on(tag, number, outputs, dead, true),
+        }
+        self.turn(tag).under_way -= 1;
+        self.end_turns(tag.frame, tag.turn)
+    }
+
+    /// Gives outputs to their readers in a turn, and releases what waits for the node's end.
+    fn hand_on(&mut self, tag: Tag, number: u32, outputs: &mut [Value], dead: bool, last: bool) {
+        let instruction = &self.plan.instructions[number as usize];
+        let from_enter = self.flow.nodes[number as usize].kind == FlowKind::Enter;
+        for (index, output) in outputs.iter_mut().enumerate() {
+            let slot = instruction.first_output as usize + index;
+            let readers = &self.flow.readers[slot];
+            if self.flow.fetched[slot] && tag.frame == 0 {
+                self.frame.values[slot] = output.clone();
+            }
+            for (position, &(reader, input)) in readers.iter().enumerate() {
+                let take = last && position + 1 == readers.len();
+                let value = if take { std::mem::take(output) } else { output.clone() };
+                self.deliver(tag, reader, input, value, from_enter);
+            }
+        }
+        for &reader in &instruction.control_outputs {
+            self.release(tag, reader, dead);
+        }
+    }
+
+    fn keep_for_all_turns(&mut self, frame: usize, number: u32, outputs: &[Value]) {
+        let value = outputs.first().cloned().unwrap_or_default();
+        self.loops.get(frame).invariants.push((number, value));
+    }
+
+    fn next_turn(&mut self, tag: Tag, number: u32, outputs: &mut [Value]) -> Result<()> {
+        let frame = self.loops.get(tag.frame);
+        if tag.turn == frame.iterations {
+            if frame.turns_under_way() >= frame.parallel_iterations {
+                frame.held_back.push((number, outputs.first_mut().map(std::mem::take).unwrap_or_default()));
+                return Ok(());
+            }
+            self.open_turn(tag.frame);
+        }
+        self.hand_on(Tag { turn: tag.turn + 1, ..tag }, number, outputs, false, true);
+        Ok(())
+    }
+
+    /// Opens the next turn of a loop: values that are the same in all turns arrive, and those held back.
+    fn open_turn(&mut self, frame: usize) {
+        let turn = self.loops.open_turn(self.flow, frame);
+        let tag = Tag { frame, turn };
+        let state: &mut Loop = self.loops.get(frame);
+        let held = std::mem::take(&mut state.held_back);
+        let invariants = state.invariants.clone();
+        // Held up until all have arrived.
+        self.turn(tag).under_way += 1;
+        for (number, value) in invariants.into_iter().chain(held) {
+            self.hand_on(tag, number, &mut [value], false, true);
+        }
+        self.turn(tag).under_way -= 1;
+    }
+
+    /// Ends a turn if nothing in it is under way, then the turns after it, then the loop.
+    fn end_turns(&mut self, frame: usize, from: u64) -> Result<()> {
+        let (mut frame, mut turn) = (frame, from);
+        // Each round ends one turn, or one loop and then looks at the turn around it.
+        while frame != 0 && self.loops.get(frame).can_end(turn) {
+            self.loops.get(frame).end_turn();
+            if !self.loops.get(frame).held_back.is_empty() {
+                self.open_turn(frame);
+            }
+            if self.loops.get(frame).turns_under_way() > 0 {
+                turn += 1;
+                continue;
+            }
+            let ended = self.loops.remove(frame);
+            for number in ended.dead_exits {
+                let outputs = self.plan.instructions[number as usize].output_uses.len();
+                self.hand_on(ended.parent, number, &mut vec![Value::Absent; outputs], true, true);
+            }
+            self.turn(ended.parent).loops_under_way -= 1;
+            (frame, turn) = (ended.parent.frame, ended.parent.turn);
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,196 @@
+//! How values flow through a plan with v1 control flow: who reads what, and the frames of its loops.
+//!
+//! Frames are found once, from the plan. `Enter` runs in the frame around a loop and gives its value to the frame of
+//! the loop; `Exit` runs in the loop's frame and gives its value to the frame around it.
+
+use crate::plan::{Fetch, Instruction, Source};
+use ff_tensor::{Result, bail};
+use rustc_hash::FxHashMap;
+
+/// What an instruction does to the flow of values.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FlowKind {
+    /// Nothing special.
+    Plain,
+    /// May leave outputs dead.
+    Switch,
+    /// Runs as soon as one input is there.
+    Merge,
+    /// Hands its value to a loop.
+    Enter,
+    /// Hands its value out of a loop.
+    Exit,
+    /// Hands its value to the next turn of a loop.
+    NextIteration,
+}
+
+impl FlowKind {
+    /// The kind of an instruction.
+    pub fn of(instruction: &Instruction) -> FlowKind {
+        let op = instruction.executable.node().op_name();
+        match op.strip_prefix("Ref").unwrap_or(op) {
+            "Switch" | "_SwitchN" => FlowKind::Switch,
+            "Merge" => FlowKind::Merge,
+            "Enter" => FlowKind::Enter,
+            "Exit" => FlowKind::Exit,
+            "NextIteration" => FlowKind::NextIteration,
+            _ => FlowKind::Plain,
+        }
+    }
+}
+
+/// One instruction's place in the flow.
+pub struct FlowNode {
+    /// What it does to the flow.
+    pub kind: FlowKind,
+    /// The frame that it runs in.
+    pub frame: u32,
+    /// Its number among the instructions of the frame.
+    pub local: u32,
+    /// Where its inputs start among the inputs of the frame.
+    pub first_input: u32,
+    /// Number of inputs that arrive along edges (not constants of the plan).
+    pub arriving: u32,
+    /// For `Enter`: the frame of its loop, and whether the value is the same in all turns.
+    pub enters: Option<(u32, bool)>,
+}
+
+/// A frame: the instructions of one loop, or those outside all loops.
+#[derive(Debug)]
+pub struct StaticFrame {
+    /// The frame around it.
+    pub parent: u32,
+    /// Name as `Enter` gives it; empty for the outermost.
+    pub name: String,
+    /// Its instructions.
+    pub instructions: Vec<u32>,
+    /// Number of inputs of all its instructions.
+    pub inputs: u32,
+    /// Number of `Enter` instructions that lead into it.
+    pub enters: u32,
+    /// How many turns may be under way at once.
+    pub parallel_iterations: u32,
+}
+
+/// See the module.
+pub struct Flow {
+    /// One entry per instruction.
+    pub nodes: Vec<FlowNode>,
+    /// The outermost frame is the first.
+    pub frames: Vec<StaticFrame>,
+    /// Who reads each slot: (instruction, which input).
+    pub readers: Vec<Vec<(u32, u32)>>,
+    /// Whether a slot is fetched.
+    pub fetched: Vec<bool>,
+}
+
+impl Flow {
+    /// Works out the flow of a plan. INVALID_ARGUMENT when an instruction's inputs are of different frames.
+    pub fn of(instructions: &[Instruction], fetches: &[Fetch], slots: usize) -> Result<Flow> {
+        let outermost = StaticFrame {
+            parent: 0,
+            name: String::new(),
+            instructions: Vec::new(),
+            inputs: 0,
+            enters: 0,
+            parallel_iterations: 1,
+        };
+        let mut flow = Flow {
+            nodes: Vec::with_capacity(instructions.len()),
+            frames: vec![outermost],
+            readers: vec![Vec::new(); slots],
+            fetched: vec![false; slots],
+        };
+        for fetch in fetches {
+            if let Fetch::Slot(slot) = fetch {
+                flow.fetched[*slot as usize] = true;
+            }
+        }
+        flow.add_all(instructions)?;
+        Ok(flow)
+    }
+
+    fn add_all(&mut self, instructions: &[Instruction]) -> Result<()> {
+        // The frame that each slot's value, and each instruction's end, is in.
+        let mut slot_frames: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut control_frames: FxHashMap<u32, u32> = FxHashMap::default();
+        for (number, instruction) in instructions.iter().enumerate() {
+            let number = number as u32;
+            let mut frame: Option<u32> = control_frames.get(&number).copied();
+            let mut arriving = 0;
+            for (index, input) in instruction.inputs.iter().enumerate() {
+                let Source::Slot { slot, .. } = input.source else { continue };
+                arriving += 1;
+                self.readers[slot as usize].push((number, index as u32));
+                // A value that comes later is a back edge, from the same frame; a feed is of the outermost one.
+                let Some(&from) = slot_frames.get(&slot) else { continue };
+                if frame.is_some_and(|frame| frame != from) {
+                    bail!(
+                        InvalidArgument,
+                        "The node '{}' has inputs from different frames. One is in frame '{}', another in frame '{}'.",
+                        instruction.executable.node().name,
+                        self.frames[frame.unwrap_or(0) as usize].name,
+                        self.frames[from as usize].name
+                    );
+                }
+                frame = Some(from);
+            }
+            let result_frame = self.add(number, instruction, frame.unwrap_or(0), arriving)?;
+            for output in 0..instruction.output_uses.len() as u32 {
+                slot_frames.insert(instruction.first_output + output, result_frame);
+            }
+            for &reader in &instruction.control_outputs {
+                control_frames.insert(reader, result_frame);
+            }
+        }
+        Ok(())
+    }
+
+    /// Adds an instruction to its frame; gives the frame of its results.
+    fn add(&mut self, number: u32, instruction: &Instruction, frame: u32, arriving: u32) -> Result<u32> {
+        let kind = FlowKind::of(instruction);
+        let mut enters = None;
+        let result_frame = match kind {
+            FlowKind::Enter => {
+                let attrs = &instruction.executable.node().attrs;
+                let child = self.child(frame, attrs.string("frame_name")?, attrs.int("parallel_iterations")?);
+                enters = Some((child, attrs.bool("is_constant")?));
+                child
+            }
+            FlowKind::Exit => self.frames[frame as usize].parent,
+            _ => frame,
+        };
+        let place = &mut self.frames[frame as usize];
+        self.nodes.push(FlowNode {
+            kind,
+            frame,
+            local: place.instructions.len() as u32,
+            first_input: place.inputs,
+            arriving,
+            enters,
+        });
+        place.instructions.push(number);
+        place.inputs += instruction.inputs.len() as u32;
+        Ok(result_frame)
+    }
+
+    fn child(&mut self, parent: u32, name: &str, parallel_iterations: i64) -> u32 {
+        let known = self.frames.iter().enumerate().skip(1).find(|(_, frame)| frame.parent == parent && frame.name == name);
+        let index = match known {
+            Some((index, _)) => index,
+            None => {
+                self.frames.push(StaticFrame {
+                    parent,
+                    name: name.to_string(),
+                    instructions: Vec::new(),
+                    inputs: 0,
+                    enters: 0,
+                    parallel_iterations: u32::try_from(parallel_iterations).unwrap_or(1).max(1),
+                });
+                self.frames.len() - 1
+            }
+        };
+        self.frames[index].enters += 1;
+        index as u32
+    }
+}

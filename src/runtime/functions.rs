@@ -1,0 +1,126 @@
+//! Functions of a session's graph, made ready to run: each body gets a plan of its own, kept by name and attributes.
+
+use crate::executor;
+use crate::plan::{Plan, Signature};
+use ff_graph::{FunctionBody, FunctionLibrary};
+use ff_hlo::{Builder, Op as HloOp};
+use ff_op::{
+    Callable, FunctionHost, FunctionRef, FunctionSignature, HandleShapes, KernelHost, Registry,
+};
+use ff_tensor::{PartialShape, Result, Tensor, ensure, status};
+use parking_lot::RwLock;
+use rustc_hash::FxHashMap;
+use std::cell::Cell;
+use std::sync::{Arc, OnceLock};
+
+/// How deep function calls may nest before a step is refused; the caller's stack is what they use.
+const MAX_DEPTH: usize = 200;
+
+/// The functions of one graph, as the ops of its sessions see them.
+pub struct Functions {
+    registry: Arc<Registry>,
+    library: Arc<FunctionLibrary>,
+    ready: RwLock<FxHashMap<String, Arc<Function>>>,
+}
+
+impl Functions {
+    /// The functions of this library.
+    pub fn new(registry: Arc<Registry>, library: Arc<FunctionLibrary>) -> Functions {
+        Functions { registry, library, ready: RwLock::default() }
+    }
+
+    fn find(&self, function: &FunctionRef) -> Result<Arc<Function>> {
+        let key = if function.attrs.is_empty() {
+            function.name.clone()
+        } else {
+            format!("{}{:?}", function.name, function.attrs)
+        };
+        if let Some(ready) = self.ready.read().get(&key) {
+            return Ok(ready.clone());
+        }
+        let body = FunctionBody::instantiate(&self.registry, &self.library, function)?;
+        let signature = body.signature();
+        let made = Arc::new(Function { name: function.name.clone(), body, signature, plan: OnceLock::new() });
+        Ok(self.ready.write().entry(key).or_insert(made).clone())
+    }
+}
+
+/// A function with its body and, once run, its plan.
+struct Function {
+    name: String,
+    body: FunctionBody,
+    signature: FunctionSignature,
+    plan: OnceLock<Result<Plan>>,
+}
+
+thread_local! {
+    static DEPTH: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Counts nested calls on this thread.
+struct Nested;
+
+impl Nested {
+    fn enter(function: &str) -> Result<Nested> {
+        let depth = DEPTH.get();
+        ensure!(
+            depth < MAX_DEPTH,
+            ResourceExhausted,
+            "Function {function} is nested more than {MAX_DEPTH} calls deep"
+        );
+        DEPTH.set(depth + 1);
+        Ok(Nested)
+    }
+}
+
+impl Drop for Nested {
+    fn drop(&mut self) {
+        DEPTH.set(DEPTH.get() - 1);
+    }
+}
+
+impl Callable for Function {
+    fn signature(&self) -> &FunctionSignature {
+        &self.signature
+    }
+
+    fn run(&self, host: &dyn KernelHost, arguments: Vec<Tensor>) -> Result<Vec<Tensor>> {
+        let _nested = Nested::enter(&self.name)?;
+        let plan = self.plan.get_or_init(|| {
+            let signature = Signature {
+                feeds: self.body.arguments().into(),
+                fetches: self.body.results().into(),
+                targets: self.body.targets().into(),
+            };
+            Plan::build(self.body.graph(), &signature, host)
+        });
+        let plan = plan.as_ref().map_err(Clone::clone)?;
+        executor::run(plan, arguments, host, None)
+    }
+}
+
+impl FunctionHost for Functions {
+    fn signature(&self, function: &FunctionRef) -> Result<FunctionSignature> {
+        Ok(self.find(function)?.signature.clone())
+    }
+
+    fn instantiate(&self, function: &FunctionRef) -> Result<Arc<dyn Callable>> {
+        let callable: Arc<dyn Callable> = self.find(function)?;
+        Ok(callable)
+    }
+
+    /// Nothing: while a step runs, functional ops take the shapes of their results from the results.
+    fn infer(
+        &self,
+        function: &FunctionRef,
+        _arguments: &[PartialShape],
+        _handles: &[Option<HandleShapes>],
+    ) -> Result<(Vec<PartialShape>, Vec<Option<HandleShapes>>)> {
+        let outputs = self.find(function)?.signature.outputs.len();
+        Ok((vec![PartialShape::unknown(); outputs], Vec::new()))
+    }
+
+    fn lower(&self, function: &FunctionRef, _: &mut Builder, _: &[HloOp]) -> Result<Vec<HloOp>> {
+        Err(status!(Unimplemented, "Function {} cannot be lowered here", function.name))
+    }
+}

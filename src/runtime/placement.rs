@@ -1,0 +1,88 @@
+//! Checks that the devices that nodes ask for exist. Placing nodes on several devices is not done here.
+
+use crate::device::Device;
+use crate::options::SessionOptions;
+use crate::plan::Signature;
+use ff_graph::Graph;
+use ff_tensor::{Result, bail};
+
+/// A device as a node asks for it; what is not said fits any.
+#[derive(Default, Debug, PartialEq)]
+struct DeviceSpec<'a> {
+    job: Option<&'a str>,
+    replica: Option<&'a str>,
+    task: Option<&'a str>,
+    kind: Option<String>,
+    number: Option<&'a str>,
+}
+
+/// Parses `/job:a/replica:0/task:0/device:CPU:0`, `/cpu:0`, `/device:GPU:*`. None when it is not of that form.
+fn parse(text: &str) -> Option<DeviceSpec<'_>> {
+    let mut spec = DeviceSpec::default();
+    for part in text.split('/').filter(|part| !part.is_empty()) {
+        let (key, value) = part.split_once(':')?;
+        match key {
+            "job" => spec.job = Some(value),
+            "replica" => spec.replica = Some(value),
+            "task" => spec.task = Some(value),
+            "device" => match value.split_once(':') {
+                Some((kind, number)) => (spec.kind, spec.number) = (Some(kind.to_uppercase()), Some(number)),
+                None => spec.kind = Some(value.to_uppercase()),
+            },
+            "cpu" | "CPU" | "gpu" | "GPU" => (spec.kind, spec.number) = (Some(key.to_uppercase()), Some(value)),
+            _ => return None,
+        }
+    }
+    Some(spec)
+}
+
+impl DeviceSpec<'_> {
+    fn fits(&self, kind: &str, number: usize) -> bool {
+        let any = |wanted: Option<&str>, have: &str| wanted.is_none_or(|wanted| wanted == "*" || wanted == have);
+        any(self.job, "localhost")
+            && any(self.replica, "0")
+            && any(self.task, "0")
+            && any(self.kind.as_deref(), kind)
+            && any(self.number, &number.to_string())
+    }
+}
+
+/// INVALID_ARGUMENT when a node that can run asks for a device that is not there, unless placement is soft.
+pub fn check(graph: &Graph, _signature: &Signature, devices: &[Device], options: &SessionOptions) -> Result<()> {
+    for (_, node) in graph.nodes() {
+        let wanted = &node.info.device;
+        if wanted.is_empty() {
+            continue;
+        }
+        let Some(spec) = parse(wanted) else {
+            bail!(InvalidArgument, "Malformed device specification '{wanted}' in node: {}", node.info.describe());
+        };
+        let found = devices.iter().enumerate().any(|(number, device)| spec.fits(device.kind, number));
+        if !found && !options.config.allow_soft_placement {
+            let names: Vec<&str> = devices.iter().map(|device| device.name.as_str()).collect();
+            bail!(
+                InvalidArgument,
+                "Cannot assign a device for operation {}: Operation was explicitly assigned to {wanted} but available devices are [ {} ]. Make sure the device specification refers to a valid device.",
+                node.info.name,
+                names.join(", ")
+            );
+        }
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn device_names_in_all_forms() {
+        for text in ["/cpu:0", "/device:CPU:0", "/job:localhost/replica:0/task:0/device:CPU:0", "/device:CPU:*", ""] {
+            assert!(parse(text).unwrap().fits("CPU", 0), "{text}");
+        }
+        for text in ["/gpu:0", "/device:GPU:0", "/job:worker/cpu:0", "/cpu:1"] {
+            assert!(!parse(text).unwrap().fits("CPU", 0), "{text}");
+        }
+        assert_eq!(parse("nonsense"), None);
+    }
+}

@@ -1,0 +1,363 @@
+//! A plan: what is needed to run certain fetches and targets from certain feeds, worked out once.
+//!
+//! A plan is immutable and shared by threads. What changes while it runs is in a [`crate::frame::Frame`].
+
+use crate::flow::{Flow, FlowKind};
+use crate::frame::Frame;
+use ff_graph::{Graph, NodeId};
+use ff_op::{Executable, KernelHost, OutputRef, Specialization};
+use ff_tensor::{DataType, Result, Status, Tensor, bail, ensure, status};
+use parking_lot::Mutex;
+use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// What a plan is made for. The order of feeds and fetches is that of the values at run time.
+#[derive(Clone, Debug, Default, PartialEq, Eq, Hash)]
+pub struct Signature {
+    /// Outputs whose values are given.
+    pub feeds: SmallVec<[OutputRef; 4]>,
+    /// Outputs whose values are wanted.
+    pub fetches: SmallVec<[OutputRef; 4]>,
+    /// Nodes to run.
+    pub targets: SmallVec<[NodeId; 2]>,
+}
+
+/// Where an input comes from.
+#[derive(Clone, Copy, Debug)]
+pub enum Source {
+    /// A slot of the frame; `last` when no later instruction reads it and it is not fetched.
+    Slot {
+        /// Number of the slot.
+        slot: u32,
+        /// Whether the value can be taken.
+        last: bool,
+    },
+    /// A constant of the plan.
+    Constant(u32),
+}
+
+/// An input of an instruction.
+#[derive(Clone, Copy, Debug)]
+pub struct Input {
+    /// Where it comes from.
+    pub source: Source,
+    /// Whether the op wants the variable itself, not its value.
+    pub is_ref: bool,
+}
+
+/// One node to run.
+pub struct Instruction {
+    /// The node with its kernel.
+    pub executable: Executable,
+    /// Its inputs.
+    pub inputs: SmallVec<[Input; 4]>,
+    /// Slots of its outputs start here.
+    pub first_output: u32,
+    /// For each output, how many instructions and fetches read it.
+    pub output_uses: SmallVec<[u32; 2]>,
+    /// Number of instructions that must end before this one by a control edge.
+    pub control_inputs: u32,
+    /// Instructions that this one holds back by a control edge.
+    pub control_outputs: Vec<u32>,
+    /// Specializations that any frame has worked out.
+    pub known: Mutex<SmallVec<[Arc<Specialization>; 2]>>,
+}
+
+/// A value that a fetch gives.
+#[derive(Clone, Copy, Debug)]
+pub enum Fetch {
+    /// From a slot.
+    Slot(u32),
+    /// A constant of the plan.
+    Constant(u32),
+}
+
+/// See the module.
+pub struct Plan {
+    /// In an order in which they can run.
+    pub instructions: Vec<Instruction>,
+    /// Number of slots in a frame.
+    pub slots: usize,
+    /// Slot and element type of each feed; none when nothing reads it.
+    pub feeds: Vec<(u32, DataType)>,
+    /// Where each fetch's value is.
+    pub fetches: Vec<Fetch>,
+    /// Values of constants.
+    pub constants: Vec<Tensor>,
+    /// For plans in which some node may wait for another of the same step: how values flow.
+    pub flow: Option<Flow>,
+    frames: Mutex<Vec<Box<Frame>>>,
+}
+
+/// Frames kept for reuse by a plan.
+const FRAMES_KEPT: usize = 16;
+
+impl Plan {
+    /// Works out the plan. `host` makes kernel instances; errors name every op that has no kernel.
+    pub fn build(graph: &Graph, signature: &Signature, host: &dyn KernelHost) -> Result<Plan> {
+        let order = needed_in_order(graph, signature)?;
+        let missing: Vec<String> = order
+            .iter()
+            .map(|&id| &graph.node(id).info)
+            .filter(|info| info.op_name() != "Const" && info.op.kernel_for(info, "CPU").is_none())
+            .map(|info| format!("{} (op: {})", info.describe(), info.op_name()))
+            .collect();
+        if !missing.is_empty() {
+            return Err(missing_kernels(graph, &order, missing));
+        }
+        Assembly::new(graph, signature).assemble(&order, host)
+    }
+
+    /// A frame to run in: one used before, if there is one.
+    pub fn take_frame(&self) -> Box<Frame> {
+        self.frames.lock().pop().unwrap_or_else(|| Box::new(Frame::new(self.slots, self.instructions.len())))
+    }
+
+    /// Gives a frame back, its values dropped.
+    pub fn return_frame(&self, mut frame: Box<Frame>) {
+        frame.clear();
+        let mut frames = self.frames.lock();
+        if frames.len() < FRAMES_KEPT {
+            frames.push(frame);
+        }
+    }
+}
+
+/// The error for nodes without kernels: the reference's text for the first, then the list of all.
+fn missing_kernels(graph: &Graph, order: &[NodeId], missing: Vec<String>) -> Status {
+    let first = order.iter().map(|&id| &graph.node(id).info).find(|info| {
+        info.op_name() != "Const" && info.op.kernel_for(info, "CPU").is_none()
+    });
+    let (op, node) = first.map_or_else(Default::default, |info| (info.op_name().to_string(), info.describe()));
+    status!(
+        InvalidArgument,
+        "No OpKernel was registered to support Op '{op}' used by {node} on CPU. Every node of this run without a kernel: {}",
+        missing.join(", ")
+    )
+}
+
+/// The nodes that the fetches and targets need, in an order in which they can run. Feeds cut their edges.
+fn needed_in_order(graph: &Graph, signature: &Signature) -> Result<Vec<NodeId>> {
+    let fed: FxHashSet<OutputRef> = signature.feeds.iter().copied().collect();
+    let mut needed = vec![false; graph.len()];
+    let mut stack: Vec<NodeId> = signature.targets.to_vec();
+    stack.extend(signature.fetches.iter().filter(|fetch| !fed.contains(fetch)).map(|fetch| fetch.node));
+    while let Some(id) = stack.pop() {
+        ensure!((id as usize) < needed.len(), InvalidArgument, "node {id} is not in the graph");
+        if std::mem::replace(&mut needed[id as usize], true) {
+            continue;
+        }
+        let node = graph.node(id);
+        stack.extend(node.inputs.iter().filter(|input| !fed.contains(input)).map(|input| input.node));
+        stack.extend(&node.control_inputs);
+    }
+    let ids: Vec<NodeId> = (0..graph.len() as NodeId).filter(|&id| needed[id as usize]).collect();
+    let in_order = ids.iter().all(|&id| predecessors(graph, id, &fed).all(|before| before < id));
+    if in_order { Ok(ids) } else { sorted(graph, &ids, &fed) }
+}
+
+/// The nodes that must run before a node.
+fn predecessors<'a>(
+    graph: &'a Graph,
+    id: NodeId,
+    fed: &'a FxHashSet<OutputRef>,
+) -> impl Iterator<Item = NodeId> + 'a {
+    let node = graph.node(id);
+    let data = node.inputs.iter().filter(move |input| !fed.contains(input)).map(|input| input.node);
+    data.chain(node.control_inputs.iter().copied())
+}
+
+/// Kahn's order. Back edges of v1 loops do not count. INVALID_ARGUMENT for any other cycle.
+fn sorted(graph: &Graph, ids: &[NodeId], fed: &FxHashSet<OutputRef>) -> Result<Vec<NodeId>> {
+    let is_back = |before: NodeId| matches!(graph.node(before).info.op_name(), "NextIteration" | "RefNextIteration");
+    let mut waiting: FxHashMap<NodeId, usize> = FxHashMap::default();
+    let mut readers: FxHashMap<NodeId, Vec<NodeId>> = FxHashMap::default();
+    for &id in ids {
+        let before: Vec<NodeId> = predecessors(graph, id, fed).filter(|&before| !is_back(before)).collect();
+        waiting.insert(id, before.len());
+        for from in before {
+            readers.entry(from).or_default().push(id);
+        }
+    }
+    let mut ready: VecDeque<NodeId> = ids.iter().copied().filter(|id| waiting[id] == 0).collect();
+    let mut order = Vec::with_capacity(ids.len());
+    while let Some(id) = ready.pop_front() {
+        order.push(id);
+        for reader in readers.remove(&id).unwrap_or_default() {
+            if let Some(count) = waiting.get_mut(&reader) {
+                *count -= 1;
+                if *count == 0 {
+                    ready.push_back(reader);
+                }
+            }
+        }
+    }
+    ensure!(order.len() == ids.len(), InvalidArgument, "Graph is invalid, contains a cycle with {} nodes", ids.len() - order.len());
+    Ok(order)
+}
+
+/// Builds the instructions.
+struct Assembly<'a> {
+    graph: &'a Graph,
+    signature: &'a Signature,
+    /// First output slot of each node with an instruction.
+    node_slots: FxHashMap<NodeId, u32>,
+    /// Constants by node.
+    node_constants: FxHashMap<NodeId, u32>,
+    feed_slots: FxHashMap<OutputRef, u32>,
+    constants: Vec<Tensor>,
+    slots: u32,
+}
+
+impl<'a> Assembly<'a> {
+    fn new(graph: &'a Graph, signature: &'a Signature) -> Assembly<'a> {
+        Assembly {
+            graph,
+            signature,
+            node_slots: FxHashMap::default(),
+            node_constants: FxHashMap::default(),
+            feed_slots: FxHashMap::default(),
+            constants: Vec::new(),
+            slots: 0,
+        }
+    }
+
+    fn assemble(mut self, order: &[NodeId], host: &dyn KernelHost) -> Result<Plan> {
+        let mut feeds = Vec::with_capacity(self.signature.feeds.len());
+        for feed in &self.signature.feeds {
+            let dtype = self.graph.output_type(*feed)?.base();
+            self.feed_slots.insert(*feed, self.slots);
+            feeds.push((self.slots, dtype));
+            self.slots += 1;
+        }
+        self.assign_slots(order)?;
+        let mut instructions = Vec::with_capacity(order.len());
+        let mut numbers: FxHashMap<NodeId, u32> = FxHashMap::default();
+        for &id in order.iter().filter(|id| !self.node_constants.contains_key(id)) {
+            numbers.insert(id, instructions.len() as u32);
+            instructions.push(self.instruction(id, host)?);
+        }
+        let fetches = self.fetches()?;
+        mark_uses(&mut instructions, &fetches, self.slots);
+        let mut flow = None;
+        if instructions.iter().any(needs_dataflow) {
+            self.link(order, &numbers, &mut instructions);
+            flow = Some(Flow::of(&instructions, &fetches, self.slots as usize)?);
+        }
+        Ok(Plan {
+            instructions,
+            slots: self.slots as usize,
+            feeds,
+            fetches,
+            constants: self.constants,
+            flow,
+            frames: Mutex::default(),
+        })
+    }
+
+    fn assign_slots(&mut self, order: &[NodeId]) -> Result<()> {
+        for &id in order {
+            let info = &self.graph.node(id).info;
+            if info.op_name() == "Const" && self.graph.node(id).control_inputs.is_empty() {
+                self.node_constants.insert(id, self.constants.len() as u32);
+                self.constants.push(info.attrs.tensor("value")?.clone());
+            } else {
+                self.node_slots.insert(id, self.slots);
+                self.slots += info.output_types.len() as u32;
+            }
+        }
+        Ok(())
+    }
+
+    fn source(&self, output: OutputRef) -> Result<Source> {
+        if let Some(&slot) = self.feed_slots.get(&output) {
+            return Ok(Source::Slot { slot, last: false });
+        }
+        if let Some(&constant) = self.node_constants.get(&output.node) {
+            return Ok(Source::Constant(constant));
+        }
+        match self.node_slots.get(&output.node) {
+            Some(first) => Ok(Source::Slot { slot: first + output.index, last: false }),
+            None => bail!(Internal, "node {} is read but not planned", output.node),
+        }
+    }
+
+    fn instruction(&self, id: NodeId, host: &dyn KernelHost) -> Result<Instruction> {
+        let node = self.graph.node(id);
+        let mut inputs = SmallVec::new();
+        let mut constants = Vec::with_capacity(node.inputs.len());
+        for (index, input) in node.inputs.iter().enumerate() {
+            let source = self.source(*input)?;
+            constants.push(match source {
+                Source::Constant(constant) => Some(self.constants[constant as usize].clone()),
+                Source::Slot { .. } => None,
+            });
+            inputs.push(Input { source, is_ref: node.info.input_types[index].is_ref() });
+        }
+        let executable = Executable::new(node.info.clone(), "CPU", &constants, host)
+            .map_err(|error| crate::step::at_node(error, &node.info))?;
+        Ok(Instruction {
+            executable,
+            inputs,
+            first_output: self.node_slots.get(&id).copied().unwrap_or(0),
+            output_uses: SmallVec::from_elem(0, node.info.output_types.len()),
+            control_inputs: 0,
+            control_outputs: Vec::new(),
+            known: Mutex::default(),
+        })
+    }
+
+    fn fetches(&self) -> Result<Vec<Fetch>> {
+        let fetch = |fetch: &OutputRef| match self.source(*fetch)? {
+            Source::Slot { slot, .. } => Ok(Fetch::Slot(slot)),
+            Source::Constant(constant) => Ok(Fetch::Constant(constant)),
+        };
+        self.signature.fetches.iter().map(fetch).collect()
+    }
+
+    /// Fills in control edges.
+    fn link(&self, order: &[NodeId], numbers: &FxHashMap<NodeId, u32>, instructions: &mut [Instruction]) {
+        for &id in order {
+            let Some(&number) = numbers.get(&id) else { continue };
+            for before in self.graph.node(id).control_inputs.iter().filter_map(|before| numbers.get(before)) {
+                instructions[*before as usize].control_outputs.push(number);
+                instructions[number as usize].control_inputs += 1;
+            }
+        }
+    }
+}
+
+/// Counts the readers of each output, and marks the last reader of each slot.
+fn mark_uses(instructions: &mut [Instruction], fetches: &[Fetch], slots: u32) {
+    let mut uses = vec![0u32; slots as usize];
+    let mut fetched = vec![false; slots as usize];
+    for fetch in fetches {
+        if let Fetch::Slot(slot) = fetch {
+            uses[*slot as usize] += 1;
+            fetched[*slot as usize] = true;
+        }
+    }
+    let mut seen = vec![false; slots as usize];
+    for instruction in instructions.iter_mut().rev() {
+        for input in instruction.inputs.iter_mut().rev() {
+            if let Source::Slot { slot, last } = &mut input.source {
+                let slot = *slot as usize;
+                uses[slot] += 1;
+                *last = !fetched[slot] && !std::mem::replace(&mut seen[slot], true);
+            }
+        }
+    }
+    for instruction in instructions {
+        let first = instruction.first_output as usize;
+        for (index, count) in instruction.output_uses.iter_mut().enumerate() {
+            *count = uses[first + index];
+        }
+    }
+}
+
+/// Whether an instruction may wait for another, or decides which others run.
+fn needs_dataflow(instruction: &Instruction) -> bool {
+    instruction.executable.is_asynchronous() || FlowKind::of(instruction) != FlowKind::Plain
+}

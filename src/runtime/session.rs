@@ -1,0 +1,230 @@
+//! A session: runs parts of a graph on its own devices.
+//!
+//! Sessions are safe to use from many threads at once, also while the graph grows. Each run looks up a plan by what
+//! is fed, fetched and targeted; a miss builds one from the graph as it is then.
+
+use crate::device::{Device, shared_pool};
+use crate::executor;
+use crate::functions::Functions;
+use crate::options::{SessionOptions, milliseconds};
+use crate::plan::{Plan, Signature};
+use crate::step::{Step, Trace};
+use ff_graph::{Graph, NodeId};
+use ff_kernels::ThreadPool;
+use ff_op::OutputRef;
+use ff_proto::{RunMetadata, RunOptions, run_options::TraceLevel};
+use ff_tensor::{Result, Tensor, bail, ensure, status};
+use parking_lot::{Mutex, RwLock};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::any::Any;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::time::Duration;
+
+/// A graph that clients extend while sessions run it.
+pub type SharedGraph = Mutex<Graph>;
+
+/// Plans kept by a session. Beyond that the one used longest ago goes.
+const PLANS_KEPT: usize = 128;
+
+type NodeStates = Mutex<FxHashMap<String, Arc<dyn Any + Send + Sync>>>;
+
+/// What outlives single steps: devices, threads, and state of stateful nodes.
+pub struct SessionState {
+    /// Devices; the first is where nodes run that ask for none.
+    pub devices: Vec<Device>,
+    /// Threads for work within an op.
+    pub pool: Arc<ThreadPool>,
+    /// State of stateful nodes by node name: never in a plan, so that all plans advance the same streams.
+    pub node_states: NodeStates,
+}
+
+/// See the module.
+pub struct Session {
+    graph: Arc<SharedGraph>,
+    options: SessionOptions,
+    state: Arc<SessionState>,
+    functions: Arc<Functions>,
+    plans: RwLock<FxHashMap<Signature, Arc<KeptPlan>>>,
+    next_step: AtomicU64,
+    closed: AtomicBool,
+    running: Mutex<FxHashMap<u64, ff_op::Cancellation>>,
+}
+
+struct KeptPlan {
+    plan: Plan,
+    last_used: AtomicU64,
+}
+
+/// What to run.
+pub struct RunRequest<'a> {
+    /// Outputs whose values are given, and the values.
+    pub feeds: &'a [(OutputRef, Tensor)],
+    /// Outputs whose values are wanted.
+    pub fetches: &'a [OutputRef],
+    /// Nodes to run.
+    pub targets: &'a [NodeId],
+    /// Options of this run.
+    pub options: Option<&'a RunOptions>,
+    /// Whether metadata is wanted, as far as the options ask for it.
+    pub want_metadata: bool,
+}
+
+/// What a run gives.
+pub struct RunResponse {
+    /// One tensor per fetch.
+    pub outputs: Vec<Tensor>,
+    /// Present when it was wanted.
+    pub metadata: Option<RunMetadata>,
+}
+
+impl Session {
+    /// A session on a graph. NOT_FOUND for a target that no runtime serves.
+    pub fn new(graph: Arc<SharedGraph>, options: SessionOptions) -> Result<Session> {
+        ensure!(
+            matches!(options.target.as_str(), "" | "local"),
+            NotFound,
+            "No session factory registered for the given session options: {{target: \"{}\"}}",
+            options.target
+        );
+        let devices = (0..options.cpu_devices()).map(Device::cpu).collect();
+        let pool = shared_pool(options.intra_op_threads());
+        let state = Arc::new(SessionState { devices, pool, node_states: NodeStates::default() });
+        let functions = {
+            let graph = graph.lock();
+            Arc::new(Functions::new(graph.registry().clone(), graph.functions().clone()))
+        };
+        Ok(Session {
+            graph,
+            options,
+            state,
+            functions,
+            plans: RwLock::default(),
+            next_step: AtomicU64::new(1),
+            closed: AtomicBool::new(false),
+            running: Mutex::default(),
+        })
+    }
+
+    /// The graph.
+    pub fn graph(&self) -> &Arc<SharedGraph> {
+        &self.graph
+    }
+
+    /// The devices.
+    pub fn devices(&self) -> &[Device] {
+        &self.state.devices
+    }
+
+    /// Runs what `request` names. INVALID_ARGUMENT for outputs that do not exist or are both fed and fetched;
+    /// otherwise the first error of a node, with its name.
+    pub fn run(&self, request: &RunRequest) -> Result<RunResponse> {
+        ensure!(!self.closed.load(Ordering::Acquire), Cancelled, "Session has been closed.");
+        let signature = Signature {
+            feeds: request.feeds.iter().map(|(output, _)| *output).collect(),
+            fetches: request.fetches.into(),
+            targets: request.targets.into(),
+        };
+        let step = Step::new(self.next_step.fetch_add(1, Ordering::Relaxed), self.state.clone(), self.functions.clone());
+        let kept = self.plan(signature, &step)?;
+        let feeds = request.feeds.iter().map(|(_, tensor)| tensor.clone()).collect();
+        let trace = traced(request).then(Trace::default);
+        let outputs = self.execute(&kept.plan, feeds, &step, request, trace.as_ref())?;
+        let metadata = request.want_metadata.then(|| self.metadata(trace, request));
+        Ok(RunResponse { outputs, metadata })
+    }
+
+    fn execute(
+        &self,
+        plan: &Plan,
+        feeds: Vec<Tensor>,
+        step: &Arc<Step>,
+        request: &RunRequest,
+        trace: Option<&Trace>,
+    ) -> Result<Vec<Tensor>> {
+        let timeout = request.options.and_then(|options| milliseconds(options.timeout_in_ms));
+        let timeout = timeout.or_else(|| self.options.operation_timeout());
+        let _watch = timeout.map(|timeout| crate::watchdog::watch(&step.cancellation, timeout, timed_out(timeout)));
+        self.running.lock().insert(step.id, step.cancellation.clone());
+        let result = executor::run(plan, feeds, &**step, trace);
+        self.running.lock().remove(&step.id);
+        result
+    }
+
+    /// The plan for a signature: a kept one, or a new one.
+    fn plan(&self, signature: Signature, step: &Arc<Step>) -> Result<Arc<KeptPlan>> {
+        if let Some(kept) = self.plans.read().get(&signature) {
+            kept.last_used.store(step.id, Ordering::Relaxed);
+            return Ok(kept.clone());
+        }
+        let plan = {
+            let graph = self.graph.lock();
+            check(&graph, &signature)?;
+            crate::placement::check(&graph, &signature, &self.state.devices, &self.options)?;
+            crate::planner::plan(&graph, &signature, &**step)?
+        };
+        let kept = Arc::new(KeptPlan { plan, last_used: AtomicU64::new(step.id) });
+        let mut plans = self.plans.write();
+        if plans.len() >= PLANS_KEPT {
+            let oldest = plans.iter().min_by_key(|(_, kept)| kept.last_used.load(Ordering::Relaxed));
+            if let Some(key) = oldest.map(|(key, _)| key.clone()) {
+                plans.remove(&key);
+            }
+        }
+        plans.insert(signature, kept.clone());
+        Ok(kept)
+    }
+
+    fn metadata(&self, trace: Option<Trace>, request: &RunRequest) -> RunMetadata {
+        let mut metadata = RunMetadata::default();
+        if let Some(trace) = trace {
+            metadata.step_stats = Some(trace.into_step_stats(&self.state.devices[0].name));
+        }
+        if request.options.is_some_and(|options| options.output_partition_graphs) {
+            metadata.partition_graphs.push(ff_graph::export_graph_def(&self.graph.lock()));
+        }
+        metadata
+    }
+
+    /// Ends the session: running steps are cancelled, later ones refused. Closing twice is fine.
+    pub fn close(&self) {
+        self.closed.store(true, Ordering::Release);
+        let running: Vec<_> = self.running.lock().values().cloned().collect();
+        for cancellation in running {
+            cancellation.cancel(status!(Cancelled, "Session was closed"));
+        }
+        self.plans.write().clear();
+        for device in &self.state.devices {
+            device.resources.clear();
+        }
+    }
+}
+
+fn timed_out(timeout: Duration) -> ff_tensor::Status {
+    status!(DeadlineExceeded, "Timed out waiting for notification after {} ms", timeout.as_millis())
+}
+
+fn traced(request: &RunRequest) -> bool {
+    let level = request.options.map_or(0, |options| options.trace_level);
+    request.want_metadata && level > TraceLevel::NoTrace as i32
+}
+
+/// Whether feeds, fetches and targets are of this graph and go together.
+fn check(graph: &Graph, signature: &Signature) -> Result<()> {
+    let name = |output: &OutputRef| format!("{}:{}", graph.node(output.node).info.name, output.index);
+    let mut fed = FxHashSet::default();
+    for feed in &signature.feeds {
+        graph.output_type(*feed)?;
+        ensure!(fed.insert(*feed), InvalidArgument, "Endpoint \"{}\" fed more than once.", name(feed));
+    }
+    for fetch in &signature.fetches {
+        graph.output_type(*fetch)?;
+        if fed.contains(fetch) {
+            bail!(InvalidArgument, "{} is both fed and fetched.", name(fetch));
+        }
+    }
+    for target in &signature.targets {
+        ensure!(graph.get(*target).is_some(), InvalidArgument, "target {target} is not in the graph");
+    }
+    Ok(())
+}

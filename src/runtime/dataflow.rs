@@ -21,10 +21,18 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 
 /// Runs a plan in a frame whose feeds are set; leaves fetched values in the frame.
-pub fn run(plan: &Plan, flow: &Flow, frame: &mut Frame, host: &dyn KernelHost, trace: Option<&Trace>) -> Result<()> {
+pub fn run(
+    plan: &Plan,
+    flow: &Flow,
+    frame: &mut Frame,
+    host: &dyn KernelHost,
+    trace: Option<&Trace>,
+) -> Result<()> {
     let mailbox = Arc::new(Mailbox::default());
     let wake = mailbox.clone();
-    let callback = host.cancellation().on_cancel(move || wake.arrived.notify_all());
+    let callback = host.cancellation().on_cancel(move || {
+        wake.arrived.notify_all();
+    });
     let mut engine = Engine {
         plan,
         flow,
@@ -45,10 +53,13 @@ pub fn run(plan: &Plan, flow: &Flow, frame: &mut Frame, host: &dyn KernelHost, t
     result
 }
 
+/// The end of a kernel that waited: where it ran, which it was, and what it gave.
+type Ended = (Tag, u32, Result<Vec<Value>>);
+
 /// Ends of kernels that waited.
 #[derive(Default)]
 struct Mailbox {
-    ended: Mutex<VecDeque<(Tag, u32, Result<Vec<Value>>)>>,
+    ended: Mutex<VecDeque<Ended>>,
     arrived: Condvar,
 }
 
@@ -119,7 +130,11 @@ impl Engine<'_> {
 
     fn schedule(&mut self, tag: Tag, instruction: u32, dead: bool) {
         self.turn(tag).under_way += 1;
-        self.ready.push_back(Ready { tag, instruction, dead });
+        self.ready.push_back(Ready {
+            tag,
+            instruction,
+            dead,
+        });
     }
 
     /// Brings a value (absent when dead) to an input.
@@ -180,7 +195,11 @@ impl Engine<'_> {
     }
 
     fn run_ready(&mut self, ready: Ready) -> Result<()> {
-        let Ready { tag, instruction: number, dead } = ready;
+        let Ready {
+            tag,
+            instruction: number,
+            dead,
+        } = ready;
         let instruction = &self.plan.instructions[number as usize];
         let mut outputs: SmallVec<[Value; 2]> = SmallVec::new();
         outputs.resize_with(instruction.output_uses.len(), Value::default);
@@ -201,7 +220,10 @@ impl Engine<'_> {
             }
         };
         let start = self.trace.map(|_| Trace::now());
-        instruction.executable.run(&specialization, &mut inputs, &mut outputs, self.host).map_err(name)?;
+        instruction
+            .executable
+            .run(&specialization, &mut inputs, &mut outputs, self.host)
+            .map_err(name)?;
         if let (Some(trace), Some(start)) = (self.trace, start) {
             trace.record(instruction.executable.node(), start, &outputs);
         }
@@ -228,7 +250,10 @@ impl Engine<'_> {
     fn start_waiting(&mut self, tag: Tag, number: u32, inputs: Vec<Value>) -> Result<()> {
         let executable = &self.plan.instructions[number as usize].executable;
         let host = self.host.share().ok_or_else(|| {
-            at_node(status!(Internal, "nothing may wait in this step"), executable.node())
+            at_node(
+                status!(Internal, "nothing may wait in this step"),
+                executable.node(),
+            )
         })?;
         let mailbox = self.mailbox.clone();
         self.waiting += 1;
@@ -250,7 +275,9 @@ impl Engine<'_> {
             while wait && ended.is_empty() {
                 self.host.cancellation().check()?;
                 // Bounded, because a cancellation may come between the check and the wait.
-                self.mailbox.arrived.wait_for(&mut ended, std::time::Duration::from_millis(100));
+                self.mailbox
+                    .arrived
+                    .wait_for(&mut ended, std::time::Duration::from_millis(100));
             }
             std::mem::take(&mut *ended)
         };
@@ -267,7 +294,10 @@ impl Engine<'_> {
     /// Hands on the outputs of a node that has ended.
     fn finish(&mut self, tag: Tag, number: u32, outputs: &mut [Value], dead: bool) -> Result<()> {
         let node = &self.flow.nodes[number as usize];
-        let dead_value = dead || outputs.first().is_some_and(|value| matches!(value, Value::Absent));
+        let dead_value = dead
+            || outputs
+                .first()
+                .is_some_and(|value| matches!(value, Value::Absent));
         match node.kind {
             FlowKind::Enter => {
                 let (child, constant) = node.enters.unwrap_or((0, false));
@@ -278,7 +308,13 @@ impl Engine<'_> {
                 let last = self.loops.get(child).iterations;
                 for turn in 0..=if constant { last } else { 0 } {
                     if self.loops.get(child).has_turn(turn) {
-                        self.hand_on(Tag { frame: child, turn }, number, outputs, dead, turn == last || !constant);
+                        self.hand_on(
+                            Tag { frame: child, turn },
+                            number,
+                            outputs,
+                            dead,
+                            turn == last || !constant,
+                        );
                     }
                 }
                 self.loops.get(child).enters_to_come -= 1;
@@ -314,7 +350,11 @@ impl Engine<'_> {
             }
             for (position, &(reader, input)) in readers.iter().enumerate() {
                 let take = last && position + 1 == readers.len();
-                let value = if take { std::mem::take(output) } else { output.clone() };
+                let value = if take {
+                    std::mem::take(output)
+                } else {
+                    output.clone()
+                };
                 self.deliver(tag, reader, input, value, from_enter);
             }
         }
@@ -332,12 +372,24 @@ impl Engine<'_> {
         let frame = self.loops.get(tag.frame);
         if tag.turn == frame.iterations {
             if frame.turns_under_way() >= frame.parallel_iterations {
-                frame.held_back.push((number, outputs.first_mut().map(std::mem::take).unwrap_or_default()));
+                frame.held_back.push((
+                    number,
+                    outputs.first_mut().map(std::mem::take).unwrap_or_default(),
+                ));
                 return Ok(());
             }
             self.open_turn(tag.frame);
         }
-        self.hand_on(Tag { turn: tag.turn + 1, ..tag }, number, outputs, false, true);
+        self.hand_on(
+            Tag {
+                turn: tag.turn + 1,
+                ..tag
+            },
+            number,
+            outputs,
+            false,
+            true,
+        );
         Ok(())
     }
 
@@ -372,7 +424,13 @@ impl Engine<'_> {
             let ended = self.loops.remove(frame);
             for number in ended.dead_exits {
                 let outputs = self.plan.instructions[number as usize].output_uses.len();
-                self.hand_on(ended.parent, number, &mut vec![Value::Absent; outputs], true, true);
+                self.hand_on(
+                    ended.parent,
+                    number,
+                    &mut vec![Value::Absent; outputs],
+                    true,
+                    true,
+                );
             }
             self.turn(ended.parent).loops_under_way -= 1;
             (frame, turn) = (ended.parent.frame, ended.parent.turn);

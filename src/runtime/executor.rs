@@ -8,7 +8,12 @@ use ff_op::{KernelHost, Value};
 use ff_tensor::{Result, Tensor, ensure, status};
 
 /// Runs a plan on the calling thread until its end. `feeds` are in the plan's order, and so are the results.
-pub fn run(plan: &Plan, feeds: Vec<Tensor>, host: &dyn KernelHost, trace: Option<&Trace>) -> Result<Vec<Tensor>> {
+pub fn run(
+    plan: &Plan,
+    feeds: Vec<Tensor>,
+    host: &dyn KernelHost,
+    trace: Option<&Trace>,
+) -> Result<Vec<Tensor>> {
     let mut frame = plan.take_frame();
     let result = run_in(plan, feeds, &mut frame, host, trace);
     plan.return_frame(frame);
@@ -22,7 +27,13 @@ fn run_in(
     host: &dyn KernelHost,
     trace: Option<&Trace>,
 ) -> Result<Vec<Tensor>> {
-    ensure!(feeds.len() == plan.feeds.len(), Internal, "{} values for {} feeds", feeds.len(), plan.feeds.len());
+    ensure!(
+        feeds.len() == plan.feeds.len(),
+        Internal,
+        "{} values for {} feeds",
+        feeds.len(),
+        plan.feeds.len()
+    );
     for (index, (tensor, &(slot, dtype))) in feeds.into_iter().zip(&plan.feeds).enumerate() {
         ensure!(
             tensor.dtype() == dtype,
@@ -36,7 +47,10 @@ fn run_in(
         Some(flow) => dataflow::run(plan, flow, frame, host, trace)?,
         None => straight_line::run(plan, frame, host, trace)?,
     }
-    plan.fetches.iter().map(|fetch| fetched(plan, frame, *fetch)).collect()
+    plan.fetches
+        .iter()
+        .map(|fetch| fetched(plan, frame, *fetch))
+        .collect()
 }
 
 fn fetched(plan: &Plan, frame: &crate::frame::Frame, fetch: Fetch) -> Result<Tensor> {
@@ -45,9 +59,7 @@ fn fetched(plan: &Plan, frame: &crate::frame::Frame, fetch: Fetch) -> Result<Ten
         Fetch::Slot(slot) => match &frame.values[slot as usize] {
             Value::Tensor(tensor) => Ok(tensor.clone()),
             Value::Ref(variable) => variable.read(),
-            Value::Absent => {
-                Err(status!(InvalidArgument, "Retval[0] does not have value"))
-            }
+            Value::Absent => Err(status!(InvalidArgument, "Retval[0] does not have value")),
         },
     }
 }

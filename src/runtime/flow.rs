@@ -119,11 +119,15 @@ impl Flow {
             let mut frame: Option<u32> = control_frames.get(&number).copied();
             let mut arriving = 0;
             for (index, input) in instruction.inputs.iter().enumerate() {
-                let Source::Slot { slot, .. } = input.source else { continue };
+                let Source::Slot { slot, .. } = input.source else {
+                    continue;
+                };
                 arriving += 1;
                 self.readers[slot as usize].push((number, index as u32));
                 // A value that comes later is a back edge, from the same frame; a feed is of the outermost one.
-                let Some(&from) = slot_frames.get(&slot) else { continue };
+                let Some(&from) = slot_frames.get(&slot) else {
+                    continue;
+                };
                 if frame.is_some_and(|frame| frame != from) {
                     bail!(
                         InvalidArgument,
@@ -153,7 +157,11 @@ impl Flow {
         let result_frame = match kind {
             FlowKind::Enter => {
                 let attrs = &instruction.executable.node().attrs;
-                let child = self.child(frame, attrs.string("frame_name")?, attrs.int("parallel_iterations")?);
+                let child = self.child(
+                    frame,
+                    attrs.string("frame_name")?,
+                    attrs.int("parallel_iterations")?,
+                );
                 enters = Some((child, attrs.bool("is_constant")?));
                 child
             }
@@ -175,7 +183,12 @@ impl Flow {
     }
 
     fn child(&mut self, parent: u32, name: &str, parallel_iterations: i64) -> u32 {
-        let known = self.frames.iter().enumerate().skip(1).find(|(_, frame)| frame.parent == parent && frame.name == name);
+        let known = self
+            .frames
+            .iter()
+            .enumerate()
+            .skip(1)
+            .find(|(_, frame)| frame.parent == parent && frame.name == name);
         let index = match known {
             Some((index, _)) => index,
             None => {

@@ -17,7 +17,10 @@ pub struct Frame {
 impl Frame {
     /// A frame for so many slots and instructions.
     pub fn new(slots: usize, instructions: usize) -> Frame {
-        Frame { values: vec![Value::Absent; slots], specializations: vec![SmallVec::new(); instructions] }
+        Frame {
+            values: vec![Value::Absent; slots],
+            specializations: vec![SmallVec::new(); instructions],
+        }
     }
 
     /// Drops all values.
@@ -28,7 +31,9 @@ impl Frame {
     /// The specialization of an instruction that fits these inputs, if this frame remembers one.
     pub fn specialization(&mut self, instruction: usize, inputs: &[Value]) -> Option<&Arc<Specialization>> {
         let list = &mut self.specializations[instruction];
-        let found = list.iter().position(|specialization| specialization.fits(inputs))?;
+        let found = list
+            .iter()
+            .position(|specialization| specialization.fits(inputs))?;
         if found > 0 {
             list[..=found].rotate_right(1);
         }

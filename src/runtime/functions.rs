@@ -4,9 +4,7 @@ use crate::executor;
 use crate::plan::{Plan, Signature};
 use ff_graph::{FunctionBody, FunctionLibrary};
 use ff_hlo::{Builder, Op as HloOp};
-use ff_op::{
-    Callable, FunctionHost, FunctionRef, FunctionSignature, HandleShapes, KernelHost, Registry,
-};
+use ff_op::{Callable, FunctionHost, FunctionRef, FunctionSignature, HandleShapes, KernelHost, Registry};
 use ff_tensor::{PartialShape, Result, Tensor, ensure, status};
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
@@ -26,7 +24,11 @@ pub struct Functions {
 impl Functions {
     /// The functions of this library.
     pub fn new(registry: Arc<Registry>, library: Arc<FunctionLibrary>) -> Functions {
-        Functions { registry, library, ready: RwLock::default() }
+        Functions {
+            registry,
+            library,
+            ready: RwLock::default(),
+        }
     }
 
     fn find(&self, function: &FunctionRef) -> Result<Arc<Function>> {
@@ -40,7 +42,12 @@ impl Functions {
         }
         let body = FunctionBody::instantiate(&self.registry, &self.library, function)?;
         let signature = body.signature();
-        let made = Arc::new(Function { name: function.name.clone(), body, signature, plan: OnceLock::new() });
+        let made = Arc::new(Function {
+            name: function.name.clone(),
+            body,
+            signature,
+            plan: OnceLock::new(),
+        });
         Ok(self.ready.write().entry(key).or_insert(made).clone())
     }
 }
@@ -121,6 +128,10 @@ impl FunctionHost for Functions {
     }
 
     fn lower(&self, function: &FunctionRef, _: &mut Builder, _: &[HloOp]) -> Result<Vec<HloOp>> {
-        Err(status!(Unimplemented, "Function {} cannot be lowered here", function.name))
+        Err(status!(
+            Unimplemented,
+            "Function {} cannot be lowered here",
+            function.name
+        ))
     }
 }

@@ -80,7 +80,10 @@ impl Loop {
     pub fn can_end(&self, turn: u64) -> bool {
         turn == self.first
             && (turn > 0 || self.enters_to_come == 0)
-            && self.turns.front().is_some_and(|turn| turn.under_way == 0 && turn.loops_under_way == 0)
+            && self
+                .turns
+                .front()
+                .is_some_and(|turn| turn.under_way == 0 && turn.loops_under_way == 0)
     }
 
     /// Ends the oldest turn.
@@ -106,13 +109,24 @@ impl Loops {
             let state = |number: &u32| {
                 let node = &flow.nodes[*number as usize];
                 let control = instructions[*number as usize].control_inputs;
-                let data = if node.kind == FlowKind::Merge { 0 } else { node.arriving };
-                NodeState { pending: control + data, ..NodeState::default() }
+                let data = if node.kind == FlowKind::Merge {
+                    0
+                } else {
+                    node.arriving
+                };
+                NodeState {
+                    pending: control + data,
+                    ..NodeState::default()
+                }
             };
             frame.instructions.iter().map(state).collect()
         });
-        let mut loops =
-            Loops { loops: Vec::new(), free: Vec::new(), by_parent: FxHashMap::default(), initial: initial.collect() };
+        let mut loops = Loops {
+            loops: Vec::new(),
+            free: Vec::new(),
+            by_parent: FxHashMap::default(),
+            initial: initial.collect(),
+        };
         let outermost = loops.new_loop(flow, 0, Tag { frame: 0, turn: 0 });
         loops.loops.push(Some(outermost));
         loops

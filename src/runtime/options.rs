@@ -32,5 +32,8 @@ impl SessionOptions {
 
 /// A duration; none unless positive.
 pub fn milliseconds(count: i64) -> Option<Duration> {
-    u64::try_from(count).ok().filter(|&count| count > 0).map(Duration::from_millis)
+    u64::try_from(count)
+        .ok()
+        .filter(|&count| count > 0)
+        .map(Duration::from_millis)
 }

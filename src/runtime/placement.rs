@@ -29,7 +29,9 @@ fn parse(text: &str) -> Option<DeviceSpec<'_>> {
                 Some((kind, number)) => (spec.kind, spec.number) = (Some(kind.to_uppercase()), Some(number)),
                 None => spec.kind = Some(value.to_uppercase()),
             },
-            "cpu" | "CPU" | "gpu" | "GPU" => (spec.kind, spec.number) = (Some(key.to_uppercase()), Some(value)),
+            "cpu" | "CPU" | "gpu" | "GPU" => {
+                (spec.kind, spec.number) = (Some(key.to_uppercase()), Some(value))
+            }
             _ => return None,
         }
     }
@@ -38,7 +40,8 @@ fn parse(text: &str) -> Option<DeviceSpec<'_>> {
 
 impl DeviceSpec<'_> {
     fn fits(&self, kind: &str, number: usize) -> bool {
-        let any = |wanted: Option<&str>, have: &str| wanted.is_none_or(|wanted| wanted == "*" || wanted == have);
+        let any =
+            |wanted: Option<&str>, have: &str| wanted.is_none_or(|wanted| wanted == "*" || wanted == have);
         any(self.job, "localhost")
             && any(self.replica, "0")
             && any(self.task, "0")
@@ -48,16 +51,28 @@ impl DeviceSpec<'_> {
 }
 
 /// INVALID_ARGUMENT when a node that can run asks for a device that is not there, unless placement is soft.
-pub fn check(graph: &Graph, _signature: &Signature, devices: &[Device], options: &SessionOptions) -> Result<()> {
+pub fn check(
+    graph: &Graph,
+    _signature: &Signature,
+    devices: &[Device],
+    options: &SessionOptions,
+) -> Result<()> {
     for (_, node) in graph.nodes() {
         let wanted = &node.info.device;
         if wanted.is_empty() {
             continue;
         }
         let Some(spec) = parse(wanted) else {
-            bail!(InvalidArgument, "Malformed device specification '{wanted}' in node: {}", node.info.describe());
+            bail!(
+                InvalidArgument,
+                "Malformed device specification '{wanted}' in node: {}",
+                node.info.describe()
+            );
         };
-        let found = devices.iter().enumerate().any(|(number, device)| spec.fits(device.kind, number));
+        let found = devices
+            .iter()
+            .enumerate()
+            .any(|(number, device)| spec.fits(device.kind, number));
         if !found && !options.config.allow_soft_placement {
             let names: Vec<&str> = devices.iter().map(|device| device.name.as_str()).collect();
             bail!(
@@ -77,7 +92,13 @@ mod tests {
 
     #[test]
     fn device_names_in_all_forms() {
-        for text in ["/cpu:0", "/device:CPU:0", "/job:localhost/replica:0/task:0/device:CPU:0", "/device:CPU:*", ""] {
+        for text in [
+            "/cpu:0",
+            "/device:CPU:0",
+            "/job:localhost/replica:0/task:0/device:CPU:0",
+            "/device:CPU:*",
+            "",
+        ] {
             assert!(parse(text).unwrap().fits("CPU", 0), "{text}");
         }
         for text in ["/gpu:0", "/device:GPU:0", "/job:worker/cpu:0", "/cpu:1"] {

@@ -88,7 +88,7 @@ pub struct Plan {
     pub constants: Vec<Tensor>,
     /// For plans in which some node may wait for another of the same step: how values flow.
     pub flow: Option<Flow>,
-    frames: Mutex<Vec<Box<Frame>>>,
+    frames: Mutex<Vec<Frame>>,
 }
 
 /// Frames kept for reuse by a plan.
@@ -111,12 +111,15 @@ impl Plan {
     }
 
     /// A frame to run in: one used before, if there is one.
-    pub fn take_frame(&self) -> Box<Frame> {
-        self.frames.lock().pop().unwrap_or_else(|| Box::new(Frame::new(self.slots, self.instructions.len())))
+    pub fn take_frame(&self) -> Frame {
+        self.frames
+            .lock()
+            .pop()
+            .unwrap_or_else(|| Frame::new(self.slots, self.instructions.len()))
     }
 
     /// Gives a frame back, its values dropped.
-    pub fn return_frame(&self, mut frame: Box<Frame>) {
+    pub fn return_frame(&self, mut frame: Frame) {
         frame.clear();
         let mut frames = self.frames.lock();
         if frames.len() < FRAMES_KEPT {
@@ -127,10 +130,13 @@ impl Plan {
 
 /// The error for nodes without kernels: the reference's text for the first, then the list of all.
 fn missing_kernels(graph: &Graph, order: &[NodeId], missing: Vec<String>) -> Status {
-    let first = order.iter().map(|&id| &graph.node(id).info).find(|info| {
-        info.op_name() != "Const" && info.op.kernel_for(info, "CPU").is_none()
+    let first = order
+        .iter()
+        .map(|&id| &graph.node(id).info)
+        .find(|info| info.op_name() != "Const" && info.op.kernel_for(info, "CPU").is_none());
+    let (op, node) = first.map_or_else(Default::default, |info| {
+        (info.op_name().to_string(), info.describe())
     });
-    let (op, node) = first.map_or_else(Default::default, |info| (info.op_name().to_string(), info.describe()));
     status!(
         InvalidArgument,
         "No OpKernel was registered to support Op '{op}' used by {node} on CPU. Every node of this run without a kernel: {}",
@@ -143,19 +149,42 @@ fn needed_in_order(graph: &Graph, signature: &Signature) -> Result<Vec<NodeId>> 
     let fed: FxHashSet<OutputRef> = signature.feeds.iter().copied().collect();
     let mut needed = vec![false; graph.len()];
     let mut stack: Vec<NodeId> = signature.targets.to_vec();
-    stack.extend(signature.fetches.iter().filter(|fetch| !fed.contains(fetch)).map(|fetch| fetch.node));
+    stack.extend(
+        signature
+            .fetches
+            .iter()
+            .filter(|fetch| !fed.contains(fetch))
+            .map(|fetch| fetch.node),
+    );
     while let Some(id) = stack.pop() {
-        ensure!((id as usize) < needed.len(), InvalidArgument, "node {id} is not in the graph");
+        ensure!(
+            (id as usize) < needed.len(),
+            InvalidArgument,
+            "node {id} is not in the graph"
+        );
         if std::mem::replace(&mut needed[id as usize], true) {
             continue;
         }
         let node = graph.node(id);
-        stack.extend(node.inputs.iter().filter(|input| !fed.contains(input)).map(|input| input.node));
+        stack.extend(
+            node.inputs
+                .iter()
+                .filter(|input| !fed.contains(input))
+                .map(|input| input.node),
+        );
         stack.extend(&node.control_inputs);
     }
-    let ids: Vec<NodeId> = (0..graph.len() as NodeId).filter(|&id| needed[id as usize]).collect();
-    let in_order = ids.iter().all(|&id| predecessors(graph, id, &fed).all(|before| before < id));
-    if in_order { Ok(ids) } else { sorted(graph, &ids, &fed) }
+    let ids: Vec<NodeId> = (0..graph.len() as NodeId)
+        .filter(|&id| needed[id as usize])
+        .collect();
+    let in_order = ids
+        .iter()
+        .all(|&id| predecessors(graph, id, &fed).all(|before| before < id));
+    if in_order {
+        Ok(ids)
+    } else {
+        sorted(graph, &ids, &fed)
+    }
 }
 
 /// The nodes that must run before a node.
@@ -165,17 +194,28 @@ fn predecessors<'a>(
     fed: &'a FxHashSet<OutputRef>,
 ) -> impl Iterator<Item = NodeId> + 'a {
     let node = graph.node(id);
-    let data = node.inputs.iter().filter(move |input| !fed.contains(input)).map(|input| input.node);
+    let data = node
+        .inputs
+        .iter()
+        .filter(move |input| !fed.contains(input))
+        .map(|input| input.node);
     data.chain(node.control_inputs.iter().copied())
 }
 
 /// Kahn's order. Back edges of v1 loops do not count. INVALID_ARGUMENT for any other cycle.
 fn sorted(graph: &Graph, ids: &[NodeId], fed: &FxHashSet<OutputRef>) -> Result<Vec<NodeId>> {
-    let is_back = |before: NodeId| matches!(graph.node(before).info.op_name(), "NextIteration" | "RefNextIteration");
+    let is_back = |before: NodeId| {
+        matches!(
+            graph.node(before).info.op_name(),
+            "NextIteration" | "RefNextIteration"
+        )
+    };
     let mut waiting: FxHashMap<NodeId, usize> = FxHashMap::default();
     let mut readers: FxHashMap<NodeId, Vec<NodeId>> = FxHashMap::default();
     for &id in ids {
-        let before: Vec<NodeId> = predecessors(graph, id, fed).filter(|&before| !is_back(before)).collect();
+        let before: Vec<NodeId> = predecessors(graph, id, fed)
+            .filter(|&before| !is_back(before))
+            .collect();
         waiting.insert(id, before.len());
         for from in before {
             readers.entry(from).or_default().push(id);
@@ -194,7 +234,12 @@ fn sorted(graph: &Graph, ids: &[NodeId], fed: &FxHashSet<OutputRef>) -> Result<V
             }
         }
     }
-    ensure!(order.len() == ids.len(), InvalidArgument, "Graph is invalid, contains a cycle with {} nodes", ids.len() - order.len());
+    ensure!(
+        order.len() == ids.len(),
+        InvalidArgument,
+        "Graph is invalid, contains a cycle with {} nodes",
+        ids.len() - order.len()
+    );
     Ok(order)
 }
 
@@ -279,7 +324,10 @@ impl<'a> Assembly<'a> {
             return Ok(Source::Constant(constant));
         }
         match self.node_slots.get(&output.node) {
-            Some(first) => Ok(Source::Slot { slot: first + output.index, last: false }),
+            Some(first) => Ok(Source::Slot {
+                slot: first + output.index,
+                last: false,
+            }),
             None => bail!(Internal, "node {} is read but not planned", output.node),
         }
     }
@@ -294,7 +342,10 @@ impl<'a> Assembly<'a> {
                 Source::Constant(constant) => Some(self.constants[constant as usize].clone()),
                 Source::Slot { .. } => None,
             });
-            inputs.push(Input { source, is_ref: node.info.input_types[index].is_ref() });
+            inputs.push(Input {
+                source,
+                is_ref: node.info.input_types[index].is_ref(),
+            });
         }
         let executable = Executable::new(node.info.clone(), "CPU", &constants, host)
             .map_err(|error| crate::step::at_node(error, &node.info))?;
@@ -321,7 +372,13 @@ impl<'a> Assembly<'a> {
     fn link(&self, order: &[NodeId], numbers: &FxHashMap<NodeId, u32>, instructions: &mut [Instruction]) {
         for &id in order {
             let Some(&number) = numbers.get(&id) else { continue };
-            for before in self.graph.node(id).control_inputs.iter().filter_map(|before| numbers.get(before)) {
+            for before in self
+                .graph
+                .node(id)
+                .control_inputs
+                .iter()
+                .filter_map(|before| numbers.get(before))
+            {
                 instructions[*before as usize].control_outputs.push(number);
                 instructions[number as usize].control_inputs += 1;
             }

@@ -89,10 +89,17 @@ impl Session {
         );
         let devices = (0..options.cpu_devices()).map(Device::cpu).collect();
         let pool = shared_pool(options.intra_op_threads());
-        let state = Arc::new(SessionState { devices, pool, node_states: NodeStates::default() });
+        let state = Arc::new(SessionState {
+            devices,
+            pool,
+            node_states: NodeStates::default(),
+        });
         let functions = {
             let graph = graph.lock();
-            Arc::new(Functions::new(graph.registry().clone(), graph.functions().clone()))
+            Arc::new(Functions::new(
+                graph.registry().clone(),
+                graph.functions().clone(),
+            ))
         };
         Ok(Session {
             graph,
@@ -119,13 +126,21 @@ impl Session {
     /// Runs what `request` names. INVALID_ARGUMENT for outputs that do not exist or are both fed and fetched;
     /// otherwise the first error of a node, with its name.
     pub fn run(&self, request: &RunRequest) -> Result<RunResponse> {
-        ensure!(!self.closed.load(Ordering::Acquire), Cancelled, "Session has been closed.");
+        ensure!(
+            !self.closed.load(Ordering::Acquire),
+            Cancelled,
+            "Session has been closed."
+        );
         let signature = Signature {
             feeds: request.feeds.iter().map(|(output, _)| *output).collect(),
             fetches: request.fetches.into(),
             targets: request.targets.into(),
         };
-        let step = Step::new(self.next_step.fetch_add(1, Ordering::Relaxed), self.state.clone(), self.functions.clone());
+        let step = Step::new(
+            self.next_step.fetch_add(1, Ordering::Relaxed),
+            self.state.clone(),
+            self.functions.clone(),
+        );
         let kept = self.plan(signature, &step)?;
         let feeds = request.feeds.iter().map(|(_, tensor)| tensor.clone()).collect();
         let trace = traced(request).then(Trace::default);
@@ -142,9 +157,12 @@ impl Session {
         request: &RunRequest,
         trace: Option<&Trace>,
     ) -> Result<Vec<Tensor>> {
-        let timeout = request.options.and_then(|options| milliseconds(options.timeout_in_ms));
+        let timeout = request
+            .options
+            .and_then(|options| milliseconds(options.timeout_in_ms));
         let timeout = timeout.or_else(|| self.options.operation_timeout());
-        let _watch = timeout.map(|timeout| crate::watchdog::watch(&step.cancellation, timeout, timed_out(timeout)));
+        let _watch =
+            timeout.map(|timeout| crate::watchdog::watch(&step.cancellation, timeout, timed_out(timeout)));
         self.running.lock().insert(step.id, step.cancellation.clone());
         let result = executor::run(plan, feeds, &**step, trace);
         self.running.lock().remove(&step.id);
@@ -163,10 +181,15 @@ impl Session {
             crate::placement::check(&graph, &signature, &self.state.devices, &self.options)?;
             crate::planner::plan(&graph, &signature, &**step)?
         };
-        let kept = Arc::new(KeptPlan { plan, last_used: AtomicU64::new(step.id) });
+        let kept = Arc::new(KeptPlan {
+            plan,
+            last_used: AtomicU64::new(step.id),
+        });
         let mut plans = self.plans.write();
         if plans.len() >= PLANS_KEPT {
-            let oldest = plans.iter().min_by_key(|(_, kept)| kept.last_used.load(Ordering::Relaxed));
+            let oldest = plans
+                .iter()
+                .min_by_key(|(_, kept)| kept.last_used.load(Ordering::Relaxed));
             if let Some(key) = oldest.map(|(key, _)| key.clone()) {
                 plans.remove(&key);
             }
@@ -180,8 +203,13 @@ impl Session {
         if let Some(trace) = trace {
             metadata.step_stats = Some(trace.into_step_stats(&self.state.devices[0].name));
         }
-        if request.options.is_some_and(|options| options.output_partition_graphs) {
-            metadata.partition_graphs.push(ff_graph::export_graph_def(&self.graph.lock()));
+        if request
+            .options
+            .is_some_and(|options| options.output_partition_graphs)
+        {
+            metadata
+                .partition_graphs
+                .push(ff_graph::export_graph_def(&self.graph.lock()));
         }
         metadata
     }
@@ -201,7 +229,11 @@ impl Session {
 }
 
 fn timed_out(timeout: Duration) -> ff_tensor::Status {
-    status!(DeadlineExceeded, "Timed out waiting for notification after {} ms", timeout.as_millis())
+    status!(
+        DeadlineExceeded,
+        "Timed out waiting for notification after {} ms",
+        timeout.as_millis()
+    )
 }
 
 fn traced(request: &RunRequest) -> bool {
@@ -215,7 +247,12 @@ fn check(graph: &Graph, signature: &Signature) -> Result<()> {
     let mut fed = FxHashSet::default();
     for feed in &signature.feeds {
         graph.output_type(*feed)?;
-        ensure!(fed.insert(*feed), InvalidArgument, "Endpoint \"{}\" fed more than once.", name(feed));
+        ensure!(
+            fed.insert(*feed),
+            InvalidArgument,
+            "Endpoint \"{}\" fed more than once.",
+            name(feed)
+        );
     }
     for fetch in &signature.fetches {
         graph.output_type(*fetch)?;
@@ -224,7 +261,11 @@ fn check(graph: &Graph, signature: &Signature) -> Result<()> {
         }
     }
     for target in &signature.targets {
-        ensure!(graph.get(*target).is_some(), InvalidArgument, "target {target} is not in the graph");
+        ensure!(
+            graph.get(*target).is_some(),
+            InvalidArgument,
+            "target {target} is not in the graph"
+        );
     }
     Ok(())
 }

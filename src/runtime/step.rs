@@ -26,7 +26,13 @@ pub struct Step {
 impl Step {
     /// A step that nothing has run in.
     pub fn new(id: u64, session: Arc<SessionState>, functions: Arc<Functions>) -> Arc<Step> {
-        Arc::new_cyclic(|this| Step { id, session, functions, cancellation: Cancellation::default(), this: this.clone() })
+        Arc::new_cyclic(|this| Step {
+            id,
+            session,
+            functions,
+            cancellation: Cancellation::default(),
+            this: this.clone(),
+        })
     }
 }
 
@@ -64,7 +70,13 @@ impl KernelHost for Step {
             return Ok(state.clone());
         }
         let state = make()?;
-        Ok(self.session.node_states.lock().entry(node.to_string()).or_insert(state).clone())
+        Ok(self
+            .session
+            .node_states
+            .lock()
+            .entry(node.to_string())
+            .or_insert(state)
+            .clone())
     }
 
     fn share(&self) -> Option<Arc<dyn KernelHost>> {
@@ -77,7 +89,11 @@ impl KernelHost for Step {
 #[cold]
 pub fn at_node(error: Status, node: &NodeInfo) -> Status {
     let mark = format!("[[{}]]", node.describe());
-    if error.message().contains(&mark) { error } else { error.suffixed(&format!("\n\t {mark}")) }
+    if error.message().contains(&mark) {
+        error
+    } else {
+        error.suffixed(&format!("\n\t {mark}"))
+    }
 }
 
 /// Records what each node of a step did and when.
@@ -87,26 +103,35 @@ pub struct Trace(Mutex<Vec<NodeExecStats>>);
 impl Trace {
     /// Microseconds and nanoseconds of now, since the epoch.
     pub fn now() -> (i64, i64) {
-        let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH).unwrap_or_default();
+        let now = std::time::SystemTime::now()
+            .duration_since(std::time::UNIX_EPOCH)
+            .unwrap_or_default();
         (now.as_micros() as i64, now.as_nanos() as i64)
     }
 
     /// Records a node that ran from `start` until now; `values` starts with its outputs.
     pub fn record(&self, node: &NodeInfo, start: (i64, i64), values: &[Value]) {
         let end = Trace::now();
-        let outputs = values.iter().take(node.output_types.len()).enumerate().filter_map(|(slot, value)| {
-            let Value::Tensor(tensor) = value else { return None };
-            let description = ff_proto::TensorDescription {
-                dtype: tensor.dtype().0,
-                shape: Some(tensor.partial_shape().to_proto()),
-                allocation_description: Some(ff_proto::AllocationDescription {
-                    requested_bytes: tensor.byte_size() as i64,
-                    allocator_name: "cpu".to_string(),
-                    ..Default::default()
-                }),
-            };
-            Some(ff_proto::NodeOutput { slot: slot as i32, tensor_description: Some(description) })
-        });
+        let outputs = values
+            .iter()
+            .take(node.output_types.len())
+            .enumerate()
+            .filter_map(|(slot, value)| {
+                let Value::Tensor(tensor) = value else { return None };
+                let description = ff_proto::TensorDescription {
+                    dtype: tensor.dtype().0,
+                    shape: Some(tensor.partial_shape().to_proto()),
+                    allocation_description: Some(ff_proto::AllocationDescription {
+                        requested_bytes: tensor.byte_size() as i64,
+                        allocator_name: "cpu".to_string(),
+                        ..Default::default()
+                    }),
+                };
+                Some(ff_proto::NodeOutput {
+                    slot: slot as i32,
+                    tensor_description: Some(description),
+                })
+            });
         let stats = NodeExecStats {
             node_name: node.name.clone(),
             all_start_micros: start.0,
@@ -124,7 +149,13 @@ impl Trace {
 
     /// The record as a message.
     pub fn into_step_stats(self, device: &str) -> StepStats {
-        let stats = DeviceStepStats { device: device.to_string(), node_stats: self.0.into_inner(), ..Default::default() };
-        StepStats { dev_stats: vec![stats] }
+        let stats = DeviceStepStats {
+            device: device.to_string(),
+            node_stats: self.0.into_inner(),
+            ..Default::default()
+        };
+        StepStats {
+            dev_stats: vec![stats],
+        }
     }
 }

@@ -22,7 +22,11 @@ pub fn run(plan: &Plan, frame: &mut Frame, host: &dyn KernelHost, trace: Option<
         run_instruction(plan, number, instruction, frame, host)
             .map_err(|error| at_node(error, instruction.executable.node()))?;
         if let (Some(trace), Some(start)) = (trace, start) {
-            trace.record(instruction.executable.node(), start, &frame.values[instruction.first_output as usize..]);
+            trace.record(
+                instruction.executable.node(),
+                start,
+                &frame.values[instruction.first_output as usize..],
+            );
         }
     }
     Ok(())
@@ -49,7 +53,9 @@ fn run_instruction(
     };
     let mut outputs: SmallVec<[Value; 2]> = SmallVec::new();
     outputs.resize_with(instruction.output_uses.len(), Value::default);
-    instruction.executable.run(&specialization, &mut inputs, &mut outputs, host)?;
+    instruction
+        .executable
+        .run(&specialization, &mut inputs, &mut outputs, host)?;
     let first = instruction.first_output as usize;
     for (index, output) in outputs.into_iter().enumerate() {
         if instruction.output_uses[index] > 0 {
@@ -74,7 +80,11 @@ pub fn gather(plan: &Plan, input: &Input, values: &mut [Value]) -> Result<Value>
 }
 
 /// The specialization of an instruction for these inputs: one that another frame made, or a new one.
-pub fn specialize(instruction: &Instruction, inputs: &[Value], host: &dyn KernelHost) -> Result<Arc<Specialization>> {
+pub fn specialize(
+    instruction: &Instruction,
+    inputs: &[Value],
+    host: &dyn KernelHost,
+) -> Result<Arc<Specialization>> {
     const KEPT: usize = 8;
     if let Some(known) = instruction.known.lock().iter().find(|known| known.fits(inputs)) {
         return Ok(known.clone());

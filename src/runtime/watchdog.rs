@@ -26,7 +26,9 @@ pub struct Watch((Instant, u64));
 pub fn watch(cancellation: &Cancellation, timeout: Duration, cause: Status) -> Watch {
     let watchdog = watchdog();
     let mut due = watchdog.due.lock();
-    let at = Instant::now().checked_add(timeout).unwrap_or_else(|| Instant::now() + Duration::from_secs(1 << 30));
+    let at = Instant::now()
+        .checked_add(timeout)
+        .unwrap_or_else(|| Instant::now() + Duration::from_secs(1 << 30));
     let key = (at, due.next);
     due.next += 1;
     due.steps.insert(key, (cancellation.clone(), cause));
@@ -46,7 +48,11 @@ fn watchdog() -> &'static Watchdog {
     let watchdog = WATCHDOG.get_or_init(Watchdog::default);
     STARTED.get_or_init(|| {
         // Without the thread, steps run without their deadline; the next session tries nothing else.
-        drop(std::thread::Builder::new().name("ff-watchdog".into()).spawn(move || watchdog.serve()));
+        drop(
+            std::thread::Builder::new()
+                .name("ff-watchdog".into())
+                .spawn(move || watchdog.serve()),
+        );
     });
     watchdog
 }

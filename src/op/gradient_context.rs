@@ -137,6 +137,11 @@ impl<'a> GradientContext<'a> {
         }
     }
 
+    /// Element type of an output.
+    pub fn dtype(&self, output: OutputRef) -> DataType {
+        self.host.node(output.node).output_types[output.index as usize].base()
+    }
+
     /// Adds a node with one output and gives that output.
     pub fn op(&mut self, op: &str, inputs: &[OutputRef], attrs: Attrs) -> Result<OutputRef> {
         Ok(OutputRef {

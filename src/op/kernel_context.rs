@@ -221,18 +221,26 @@ impl<'a> KernelContext<'a> {
             .map_err(|error| error.suffixed(&format!(" at {}", self.node.describe())))
     }
 
-    /// The input's own memory if this node is its last reader and type and shape fit the output; else a new tensor.
-    /// With the input's memory, the elements of the input are in it.
-    pub fn forward_or_allocate(&mut self, input: usize, output: usize) -> Result<(Tensor, bool)> {
+    /// The input's own memory, its elements in it, if this node is its last reader and type and shape are those of
+    /// the output.
+    pub fn try_forward(&mut self, input: usize, output: usize) -> Result<Option<Tensor>> {
         let (dtype, shape) = (self.output_type(output), self.output_shape(output)?);
         if let Some(Value::Tensor(tensor)) = self.inputs.get_mut(input)
             && tensor.dtype() == dtype
             && tensor.shape() == shape
             && tensor.is_writable()
         {
-            return Ok((self.take_input(input)?, true));
+            return Ok(Some(self.take_input(input)?));
         }
-        Ok((self.allocate_output(output)?, false))
+        Ok(None)
+    }
+
+    /// [`KernelContext::try_forward`], or else a new tensor; whether it was the input's.
+    pub fn forward_or_allocate(&mut self, input: usize, output: usize) -> Result<(Tensor, bool)> {
+        match self.try_forward(input, output)? {
+            Some(tensor) => Ok((tensor, true)),
+            None => Ok((self.allocate_output(output)?, false)),
+        }
     }
 
     /// Sets an output. INTERNAL for another type than the node's.

@@ -1,1 +1,5 @@
-//! Placeholder.
+//! The op library.
+
+pub mod dispatch;
+pub mod elementwise;
+pub mod math;

@@ -1,0 +1,73 @@
+//! From a tensor's element type to a Rust type: the one place that does it.
+
+use ff_tensor::DataType;
+
+/// Floating-point types of up to 64 bits.
+pub const FLOATS: &[DataType] = &[DataType::FLOAT, DataType::DOUBLE, DataType::HALF, DataType::BFLOAT16];
+
+/// Integers of 8 to 64 bits.
+pub const INTEGERS: &[DataType] = &[
+    DataType::INT8,
+    DataType::INT16,
+    DataType::INT32,
+    DataType::INT64,
+    DataType::UINT8,
+    DataType::UINT16,
+    DataType::UINT32,
+    DataType::UINT64,
+];
+
+/// `match_type!(dtype, (f32, i64), T => body)` runs `body`, a `Result`, with `T` as the Rust type of `dtype`.
+/// UNIMPLEMENTED for a type that is not listed.
+#[macro_export]
+macro_rules! match_type {
+    ($dtype:expr, ($($rust:ty),+ $(,)?), $name:ident => $body:expr) => {
+        match $dtype {
+            $(dtype if dtype == <$rust as ff_tensor::Element>::DTYPE => { type $name = $rust; $body })+
+            other => Err(ff_tensor::status!(Unimplemented, "no kernel for type {other}")),
+        }
+    };
+}
+
+/// [`match_type`] over the floating-point types of up to 64 bits.
+#[macro_export]
+macro_rules! match_float {
+    ($dtype:expr, $name:ident => $body:expr) => {
+        $crate::match_type!($dtype, (f32, f64, ff_tensor::f16, ff_tensor::bf16), $name => $body)
+    };
+}
+
+/// [`match_type`] over the integers of 8 to 64 bits.
+#[macro_export]
+macro_rules! match_integer {
+    ($dtype:expr, $name:ident => $body:expr) => {
+        $crate::match_type!($dtype, (i32, i64, i8, i16, u8, u16, u32, u64), $name => $body)
+    };
+}
+
+/// [`match_type`] over floats, integers and complex numbers.
+#[macro_export]
+macro_rules! match_number {
+    ($dtype:expr, $name:ident => $body:expr) => {
+        $crate::match_type!(
+            $dtype,
+            (
+                f32, f64, i32, i64, ff_tensor::f16, ff_tensor::bf16, i8, i16, u8, u16, u32, u64,
+                ff_tensor::Complex64, ff_tensor::Complex128
+            ),
+            $name => $body
+        )
+    };
+}
+
+/// [`match_type`] over floats and integers.
+#[macro_export]
+macro_rules! match_real {
+    ($dtype:expr, $name:ident => $body:expr) => {
+        $crate::match_type!(
+            $dtype,
+            (f32, f64, i32, i64, ff_tensor::f16, ff_tensor::bf16, i8, i16, u8, u16, u32, u64),
+            $name => $body
+        )
+    };
+}

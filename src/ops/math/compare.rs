@@ -1,0 +1,184 @@
+//! Comparisons, logic, choice, and bits.
+
+use crate::elementwise::{map, zip, zip_same};
+use ff_hlo::{Direction, Opcode};
+use ff_kernels::elementwise::cost;
+use ff_op::{Gradient, Kernel, KernelContext, LowerContext, Op, ShapeContext, shapes};
+use ff_tensor::{Bool, DataType, PartialShape, Result, Shape, Tensor};
+
+/// An ordering comparison.
+macro_rules! ordering {
+    ($name:literal, $direction:ident, $operator:tt) => {
+        Op {
+            name: $name,
+            shape: shapes::broadcast_binary,
+            kernels: &[Kernel::native(|context| {
+                crate::match_real!(context.input(0)?.dtype(), T => {
+                    zip::<T, Bool>(context, cost::SIMPLE, |a, b| Bool::from(a $operator b))
+                })
+            })],
+            lower: Some(|context| lower_compare(context, Direction::$direction)),
+            gradient: Gradient::NotDifferentiable,
+            ..Op::PURE
+        }
+    };
+}
+
+/// A logical op of two truth values.
+macro_rules! logical {
+    ($name:literal, $opcode:ident, $operator:tt) => {
+        Op {
+            name: $name,
+            shape: shapes::broadcast_binary,
+            kernels: &[Kernel::native(|context| {
+                zip_same::<Bool>(context, cost::SIMPLE, |a, b| Bool::from(a.get() $operator b.get()))
+            })],
+            lower: Some(|context| super::arithmetic::lower_binary(context, Opcode::$opcode)),
+            gradient: Gradient::NotDifferentiable,
+            ..Op::PURE
+        }
+    };
+}
+
+/// An op on the bits of two integers.
+macro_rules! bits {
+    ($name:literal, $opcode:ident, $operator:tt) => {
+        Op {
+            name: $name,
+            shape: shapes::broadcast_binary,
+            kernels: &[Kernel::native(|context| {
+                crate::match_integer!(context.output_type(0), T => {
+                    zip_same::<T>(context, cost::SIMPLE, |a, b| a $operator b)
+                })
+            })],
+            lower: Some(|context| super::arithmetic::lower_binary(context, Opcode::$opcode)),
+            gradient: Gradient::NotDifferentiable,
+            ..Op::PURE
+        }
+    };
+}
+
+static LESS: Op = ordering!("Less", Lt, <);
+static LESS_EQUAL: Op = ordering!("LessEqual", Le, <=);
+static GREATER: Op = ordering!("Greater", Gt, >);
+static GREATER_EQUAL: Op = ordering!("GreaterEqual", Ge, >=);
+static EQUAL: Op = Op {
+    name: "Equal",
+    shape: equality_shape,
+    kernels: &[Kernel::native(|context| equality(context, false))],
+    lower: Some(|context| lower_compare(context, Direction::Eq)),
+    gradient: Gradient::NotDifferentiable,
+    ..Op::PURE
+};
+static NOT_EQUAL: Op = Op {
+    name: "NotEqual",
+    kernels: &[Kernel::native(|context| equality(context, true))],
+    lower: Some(|context| lower_compare(context, Direction::Ne)),
+    ..EQUAL
+};
+static LOGICAL_AND: Op = logical!("LogicalAnd", And, &&);
+static LOGICAL_OR: Op = logical!("LogicalOr", Or, ||);
+static LOGICAL_NOT: Op = Op {
+    name: "LogicalNot",
+    shape: shapes::unchanged,
+    kernels: &[Kernel::native(|context| map::<Bool, Bool>(context, cost::SIMPLE, |a| Bool::from(!a.get())))],
+    lower: Some(|context| super::unary::lower_unary(context, Opcode::Not)),
+    gradient: Gradient::NotDifferentiable,
+    ..Op::PURE
+};
+static BITWISE_AND: Op = bits!("BitwiseAnd", And, &);
+static BITWISE_OR: Op = bits!("BitwiseOr", Or, |);
+static BITWISE_XOR: Op = bits!("BitwiseXor", Xor, ^);
+static INVERT: Op = Op {
+    name: "Invert",
+    shape: shapes::unchanged,
+    kernels: &[Kernel::native(|context| {
+        crate::match_integer!(context.output_type(0), T => {
+            crate::elementwise::map_same::<T>(context, cost::SIMPLE, |a| !a)
+        })
+    })],
+    lower: Some(|context| super::unary::lower_unary(context, Opcode::Not)),
+    gradient: Gradient::NotDifferentiable,
+    ..Op::PURE
+};
+
+/// Every op of this file.
+pub static OPS: &[&Op] = &[
+    &LESS,
+    &LESS_EQUAL,
+    &GREATER,
+    &GREATER_EQUAL,
+    &EQUAL,
+    &NOT_EQUAL,
+    &LOGICAL_AND,
+    &LOGICAL_OR,
+    &LOGICAL_NOT,
+    &BITWISE_AND,
+    &BITWISE_OR,
+    &BITWISE_XOR,
+    &INVERT,
+];
+
+fn lower_compare(context: &mut LowerContext, direction: Direction) -> Result<()> {
+    let (a, b) = (context.input(0)?, context.input(1)?);
+    let result = context.builder.compare_broadcast(direction, a, b)?;
+    context.set_output(0, result);
+    Ok(())
+}
+
+/// As broadcasting, but shapes that do not fit are an error only when the node asks for it; else the answer is a
+/// scalar.
+fn equality_shape(context: &mut ShapeContext) -> Result<()> {
+    let shape = shapes::broadcast(&context.input(0), &context.input(1));
+    let strict = context.attrs().bool("incompatible_shape_error").unwrap_or(true);
+    match shape {
+        Ok(shape) if strict || context.inputs().iter().all(PartialShape::is_fully_known) => {
+            context.set_output(0, shape);
+            Ok(())
+        }
+        Ok(_) => Ok(()),
+        Err(error) if strict => Err(error),
+        Err(_) => {
+            context.set_output(0, PartialShape::scalar());
+            Ok(())
+        }
+    }
+}
+
+fn equality(context: &mut KernelContext, negated: bool) -> Result<()> {
+    let (a, b) = (context.input(0)?, context.input(1)?);
+    if shapes::broadcast(&a.partial_shape(), &b.partial_shape()).is_err() {
+        return context.set_output(0, Tensor::from_slice(Shape::scalar(), &[Bool::from(negated)])?);
+    }
+    match a.dtype() {
+        DataType::STRING => string_equality(context, negated),
+        DataType::BOOL => zip::<Bool, Bool>(context, cost::SIMPLE, |a, b| Bool::from((a.get() == b.get()) != negated)),
+        dtype => crate::match_type!(
+            dtype,
+            (
+                f32, f64, i32, i64, ff_tensor::f16, ff_tensor::bf16, i8, i16, u8, u16, u32, u64,
+                ff_tensor::Complex64, ff_tensor::Complex128, ff_tensor::QInt8, ff_tensor::QUInt8,
+                ff_tensor::QInt16, ff_tensor::QUInt16, ff_tensor::QInt32
+            ),
+            T => zip::<T, Bool>(context, cost::SIMPLE, |a, b| Bool::from((a == b) != negated))
+        ),
+    }
+}
+
+fn string_equality(context: &mut KernelContext, negated: bool) -> Result<()> {
+    let mut output = context.allocate_output(0)?;
+    let (a, b) = (context.input(0)?, context.input(1)?);
+    let dims = crate::elementwise::extents(output.dims());
+    let operands = [crate::elementwise::extents(a.dims()), crate::elementwise::extents(b.dims())];
+    let plan = ff_kernels::broadcast::Broadcast::new(&dims, [&operands[0], &operands[1]]);
+    let (a, b) = (a.strings()?, b.strings()?);
+    let out = output.as_mut_slice::<Bool>()?;
+    let [a_step, b_step] = plan.row_strides();
+    plan.for_each_row(0..plan.len(), |row, [a_start, b_start]| {
+        for (i, place) in row.enumerate() {
+            out[place] = Bool::from((a[a_start + i * a_step] == b[b_start + i * b_step]) != negated);
+        }
+    });
+    context.set_output(0, output)
+}
+

@@ -1,0 +1,225 @@
+//! Quotients and remainders. Integer division by zero is an error, as on the reference's CPU.
+
+use super::arithmetic::lower_binary;
+use super::gradients::{binary, conjugate, set_broadcast, unary};
+use super::number::{Number, Ordered};
+use crate::elementwise::zip_same;
+use ff_hlo::{Direction, Opcode};
+use ff_kernels::elementwise::cost;
+use ff_op::{Gradient, GradientContext, Kernel, KernelContext, LowerContext, Op, shapes};
+use ff_tensor::{Code, Element, Result, bail};
+
+const BASE: Op = Op { shape: shapes::broadcast_binary, ..Op::PURE };
+
+static DIV: Op = Op {
+    name: "Div",
+    kernels: &[Kernel::native(divide)],
+    lower: Some(lower_truncated),
+    gradient: Gradient::Fn(|context| divide_gradient(context, "RealDiv")),
+    ..BASE
+};
+static REAL_DIV: Op = Op {
+    name: "RealDiv",
+    kernels: &[Kernel::native(divide)],
+    lower: Some(|context| lower_binary(context, Opcode::Divide)),
+    gradient: Gradient::Fn(|context| divide_gradient(context, "RealDiv")),
+    ..BASE
+};
+static TRUNCATE_DIV: Op = Op {
+    name: "TruncateDiv",
+    kernels: &[Kernel::native(truncate_divide)],
+    lower: Some(lower_truncated),
+    gradient: Gradient::NotDifferentiable,
+    ..BASE
+};
+static FLOOR_DIV: Op = Op {
+    name: "FloorDiv",
+    kernels: &[Kernel::native(floor_divide)],
+    lower: Some(lower_floor_divide),
+    gradient: Gradient::NotDifferentiable,
+    ..BASE
+};
+static FLOOR_MOD: Op = Op {
+    name: "FloorMod",
+    kernels: &[Kernel::native(floor_mod)],
+    lower: Some(lower_floor_mod),
+    gradient: Gradient::Fn(|context| mod_gradient(context, "FloorDiv")),
+    ..BASE
+};
+static MOD: Op = Op {
+    name: "Mod",
+    kernels: &[Kernel::native(truncate_mod)],
+    lower: Some(|context| lower_checked(context, Opcode::Remainder)),
+    gradient: Gradient::NotDifferentiable,
+    ..BASE
+};
+static TRUNCATE_MOD: Op = Op { name: "TruncateMod", gradient: Gradient::Fn(|context| mod_gradient(context, "TruncateDiv")), ..MOD };
+static DIV_NO_NAN: Op = Op {
+    name: "DivNoNan",
+    kernels: &[Kernel::native(divide_no_nan)],
+    lower: Some(|context| lower_no_nan(context, Opcode::Divide)),
+    gradient: Gradient::Fn(|context| divide_gradient(context, "DivNoNan")),
+    ..BASE
+};
+static MUL_NO_NAN: Op = Op {
+    name: "MulNoNan",
+    kernels: &[Kernel::native(multiply_no_nan)],
+    lower: Some(|context| lower_no_nan(context, Opcode::Multiply)),
+    gradient: Gradient::Missing,
+    ..BASE
+};
+
+/// Every op of this file.
+pub static OPS: &[&Op] = &[
+    &DIV, &REAL_DIV, &TRUNCATE_DIV, &FLOOR_DIV, &FLOOR_MOD, &MOD, &TRUNCATE_MOD, &DIV_NO_NAN, &MUL_NO_NAN,
+];
+
+const BY_ZERO: &str = "Integer division by zero";
+
+/// INVALID_ARGUMENT when an integer divisor is zero and there is something to divide.
+fn refuse_zero<T: Element + Default>(context: &KernelContext) -> Result<()> {
+    if T::DTYPE.is_integer()
+        && context.output_shape(0)?.num_elements() > 0
+        && context.input_slice::<T>(1)?.contains(&T::default())
+    {
+        bail!(InvalidArgument, "{BY_ZERO}");
+    }
+    Ok(())
+}
+
+fn divide(context: &mut KernelContext) -> Result<()> {
+    crate::match_number!(context.output_type(0), T => {
+        refuse_zero::<T>(context)?;
+        zip_same::<T>(context, cost::SIMPLE, T::div)
+    })
+}
+
+fn truncate_divide(context: &mut KernelContext) -> Result<()> {
+    divide(context)
+}
+
+fn floor_divide(context: &mut KernelContext) -> Result<()> {
+    crate::match_real!(context.output_type(0), T => {
+        refuse_zero::<T>(context)?;
+        zip_same::<T>(context, cost::SIMPLE, T::floor_div)
+    })
+}
+
+fn floor_mod(context: &mut KernelContext) -> Result<()> {
+    crate::match_real!(context.output_type(0), T => {
+        refuse_zero::<T>(context)?;
+        zip_same::<T>(context, cost::LIBRARY, T::floor_mod)
+    })
+}
+
+fn truncate_mod(context: &mut KernelContext) -> Result<()> {
+    crate::match_real!(context.output_type(0), T => {
+        refuse_zero::<T>(context)?;
+        zip_same::<T>(context, cost::LIBRARY, T::truncate_mod)
+    })
+}
+
+fn divide_no_nan(context: &mut KernelContext) -> Result<()> {
+    crate::match_number!(context.output_type(0), T => zip_same::<T>(context, cost::SIMPLE, |a, b| {
+        if b == T::default() { T::default() } else { a.div(b) }
+    }))
+}
+
+fn multiply_no_nan(context: &mut KernelContext) -> Result<()> {
+    crate::match_number!(context.output_type(0), T => zip_same::<T>(context, cost::SIMPLE, |a, b| {
+        if b == T::default() { T::default() } else { a.mul(b) }
+    }))
+}
+
+/// The opcode after a check that no integer divisor is zero.
+fn lower_checked(context: &mut LowerContext, opcode: Opcode) -> Result<()> {
+    let divisor = context.input(1)?;
+    if context.builder.dtype(divisor).is_integer() {
+        let zero = context.builder.scalar_like(0.0, divisor)?;
+        let is_nonzero = context.builder.compare_broadcast(Direction::Ne, divisor, zero)?;
+        context.builder.check(is_nonzero, Code::InvalidArgument, BY_ZERO)?;
+    }
+    lower_binary(context, opcode)
+}
+
+/// HLO's division truncates integers already.
+fn lower_truncated(context: &mut LowerContext) -> Result<()> {
+    lower_checked(context, Opcode::Divide)
+}
+
+fn lower_floor_divide(context: &mut LowerContext) -> Result<()> {
+    lower_checked(context, Opcode::Divide)?;
+    let (a, b) = (context.input(0)?, context.input(1)?);
+    let dtype = context.output_type(0);
+    let builder = &mut *context.builder;
+    let quotient = builder.binary_broadcast(Opcode::Divide, a, b)?;
+    let floored = if dtype.is_floating() {
+        builder.unary(Opcode::Floor, quotient)?
+    } else {
+        let rest = builder.binary_broadcast(Opcode::Remainder, a, b)?;
+        let off = rest_differs(builder, rest, b)?;
+        let off = builder.convert(off, dtype)?;
+        builder.binary_broadcast(Opcode::Subtract, quotient, off)?
+    };
+    context.set_output(0, floored);
+    Ok(())
+}
+
+/// Whether a remainder is not zero and has another sign than the divisor.
+fn rest_differs(builder: &mut ff_hlo::Builder, rest: ff_hlo::Op, divisor: ff_hlo::Op) -> Result<ff_hlo::Op> {
+    let zero = builder.scalar_like(0.0, rest)?;
+    let is_nonzero = builder.compare_broadcast(Direction::Ne, rest, zero)?;
+    let rest_negative = builder.compare_broadcast(Direction::Lt, rest, zero)?;
+    let divisor_negative = builder.compare_broadcast(Direction::Lt, divisor, zero)?;
+    let differs = builder.compare_broadcast(Direction::Ne, rest_negative, divisor_negative)?;
+    builder.binary_broadcast(Opcode::And, is_nonzero, differs)
+}
+
+fn lower_floor_mod(context: &mut LowerContext) -> Result<()> {
+    lower_checked(context, Opcode::Remainder)?;
+    let (a, b) = (context.input(0)?, context.input(1)?);
+    let builder = &mut *context.builder;
+    let rest = builder.binary_broadcast(Opcode::Remainder, a, b)?;
+    let off = rest_differs(builder, rest, b)?;
+    let moved = builder.binary_broadcast(Opcode::Add, rest, b)?;
+    let result = builder.select(off, moved, rest)?;
+    context.set_output(0, result);
+    Ok(())
+}
+
+fn lower_no_nan(context: &mut LowerContext, opcode: Opcode) -> Result<()> {
+    let (a, b) = (context.input(0)?, context.input(1)?);
+    let builder = &mut *context.builder;
+    let result = builder.binary_broadcast(opcode, a, b)?;
+    let zero = builder.scalar_like(0.0, result)?;
+    let is_zero = builder.compare_broadcast(Direction::Eq, b, zero)?;
+    let dims = builder.dims(result).to_vec();
+    let is_zero = builder.broadcast_to(is_zero, &dims)?;
+    let zeros = builder.broadcast_to(zero, &dims)?;
+    let result = builder.select(is_zero, zeros, result)?;
+    context.set_output(0, result);
+    Ok(())
+}
+
+/// `d(a/b) = da / b - (a/b) / b db`, with the division of the op.
+fn divide_gradient(context: &mut GradientContext, division: &str) -> Result<()> {
+    let gradient = context.incoming_or_zeros(0)?;
+    let (a, b) = (context.input(0)?, context.input(1)?);
+    let (a, b) = (conjugate(context, a)?, conjugate(context, b)?);
+    let da = binary(context, division, gradient, b)?;
+    let negative = unary(context, "Neg", a)?;
+    let quotient = binary(context, division, negative, b)?;
+    let quotient = binary(context, division, quotient, b)?;
+    let db = binary(context, "Mul", gradient, quotient)?;
+    set_broadcast(context, da, db)
+}
+
+/// `d(a mod b) = da - floor(a/b) db`.
+fn mod_gradient(context: &mut GradientContext, division: &str) -> Result<()> {
+    let gradient = context.incoming_or_zeros(0)?;
+    let (a, b) = (context.input(0)?, context.input(1)?);
+    let quotient = binary(context, division, a, b)?;
+    let quotient = unary(context, "Neg", quotient)?;
+    let db = binary(context, "Mul", gradient, quotient)?;
+    set_broadcast(context, gradient, db)
+}

@@ -1,0 +1,391 @@
+//! Functions of one number: one row each.
+
+use super::gradients::{binary, conjugate, scalar_like, unary};
+use super::number::{Number, Ordered};
+use crate::dispatch::FLOATS;
+use crate::elementwise::{map, map_same};
+use ff_hlo::Opcode;
+use ff_kernels::elementwise::cost;
+use ff_kernels::math::Real;
+use ff_op::{Gradient, GradientContext, Kernel, KernelContext, LowerContext, Op, OutputRef, shapes};
+use ff_tensor::{Bool, Result};
+
+/// An op that is one HLO opcode, with a native kernel for floating-point types.
+const fn row(name: &'static str, kernels: &'static [Kernel], lower: ff_op::LowerFn, gradient: Gradient) -> Op {
+    Op { name, shape: shapes::unchanged, kernels, lower: Some(lower), gradient, ..Op::PURE }
+}
+
+/// A row over a function of [`Real`].
+macro_rules! real {
+    ($name:literal, $function:ident, $cost:ident, $opcode:ident, $gradient:expr) => {
+        row(
+            $name,
+            &[
+                Kernel::native(|context| {
+                    crate::match_float!(context.output_type(0), T => map_same::<T>(context, cost::$cost, |x| Real::$function(x)))
+                })
+                .for_types(&[("T", FLOATS)]),
+                Kernel::FROM_LOWERING,
+            ],
+            |context| lower_unary(context, Opcode::$opcode),
+            $gradient,
+        )
+    };
+}
+
+/// The derivative of a function: from the input, the output and the incoming gradient, conjugated where complex.
+macro_rules! chain {
+    (|$context:ident, $x:ident, $y:ident| $derivative:expr) => {
+        Gradient::Fn(|$context| {
+            let incoming = $context.incoming_or_zeros(0)?;
+            let ($x, $y) = ($context.input(0)?, $context.output(0));
+            let _ = ($x, $y);
+            let derivative: OutputRef = $derivative;
+            let derivative = conjugate($context, derivative)?;
+            let gradient = binary($context, "Mul", incoming, derivative)?;
+            $context.set(0, gradient);
+            Ok(())
+        })
+    };
+}
+
+const NOT: Gradient = Gradient::NotDifferentiable;
+
+static EXP: Op = real!("Exp", exponential, TRANSCENDENTAL, Exponential, chain!(|context, x, y| y));
+static EXPM1: Op = real!("Expm1", exponential_minus_one, TRANSCENDENTAL, ExponentialMinusOne, chain!(|context, x, y| unary(context, "Exp", x)?));
+static LOG: Op = real!("Log", logarithm, TRANSCENDENTAL, Log, chain!(|context, x, y| unary(context, "Reciprocal", x)?));
+static LOG1P: Op = real!("Log1p", logarithm_plus_one, TRANSCENDENTAL, LogPlusOne, chain!(|context, x, y| {
+    let one = scalar_like(context, 1.0, x)?;
+    let sum = binary(context, "AddV2", one, x)?;
+    unary(context, "Reciprocal", sum)?
+}));
+static SIGMOID: Op = real!("Sigmoid", logistic, TRANSCENDENTAL, Logistic, Gradient::Fn(|context| grad_op(context, "SigmoidGrad")));
+static TANH: Op = real!("Tanh", hyperbolic_tangent, TRANSCENDENTAL, Tanh, Gradient::Fn(|context| grad_op(context, "TanhGrad")));
+static SQRT: Op = real!("Sqrt", square_root, SIMPLE, Sqrt, Gradient::Fn(|context| grad_op(context, "SqrtGrad")));
+static RSQRT: Op = real!("Rsqrt", reciprocal_square_root, SIMPLE, Rsqrt, Gradient::Fn(|context| grad_op(context, "RsqrtGrad")));
+static ERF: Op = real!("Erf", error_function, TRANSCENDENTAL, Erf, chain!(|context, x, y| erf_derivative(context, x, 1.0)?));
+static ERFC: Op = real!("Erfc", complementary_error_function, TRANSCENDENTAL, Erfc, chain!(|context, x, y| erf_derivative(context, x, -1.0)?));
+static LGAMMA: Op = real!("Lgamma", log_gamma, LIBRARY, LogGamma, chain!(|context, x, y| unary(context, "Digamma", x)?));
+static SIN: Op = real!("Sin", sine, TRANSCENDENTAL, Sine, chain!(|context, x, y| unary(context, "Cos", x)?));
+static COS: Op = real!("Cos", cosine, TRANSCENDENTAL, Cosine, chain!(|context, x, y| {
+    let sine = unary(context, "Sin", x)?;
+    unary(context, "Neg", sine)?
+}));
+static TAN: Op = real!("Tan", tangent, LIBRARY, Tan, chain!(|context, x, y| {
+    let cosine = unary(context, "Cos", x)?;
+    let secant = unary(context, "Reciprocal", cosine)?;
+    unary(context, "Square", secant)?
+}));
+static ASIN: Op = real!("Asin", arc_sine, LIBRARY, Asin, chain!(|context, x, y| {
+    let square = unary(context, "Square", x)?;
+    let one = scalar_like(context, 1.0, x)?;
+    let rest = binary(context, "Sub", one, square)?;
+    unary(context, "Rsqrt", rest)?
+}));
+static ACOS: Op = real!("Acos", arc_cosine, LIBRARY, Acos, chain!(|context, x, y| {
+    let square = unary(context, "Square", x)?;
+    let one = scalar_like(context, 1.0, x)?;
+    let rest = binary(context, "Sub", one, square)?;
+    let root = unary(context, "Rsqrt", rest)?;
+    unary(context, "Neg", root)?
+}));
+static ATAN: Op = real!("Atan", arc_tangent, LIBRARY, Atan, chain!(|context, x, y| {
+    let square = unary(context, "Square", x)?;
+    let one = scalar_like(context, 1.0, x)?;
+    let sum = binary(context, "AddV2", one, square)?;
+    unary(context, "Reciprocal", sum)?
+}));
+static SINH: Op = real!("Sinh", hyperbolic_sine, LIBRARY, Sinh, chain!(|context, x, y| unary(context, "Cosh", x)?));
+static COSH: Op = real!("Cosh", hyperbolic_cosine, LIBRARY, Cosh, chain!(|context, x, y| unary(context, "Sinh", x)?));
+static ASINH: Op = real!("Asinh", area_sine, LIBRARY, Asinh, chain!(|context, x, y| {
+    let cosh = unary(context, "Cosh", y)?;
+    unary(context, "Reciprocal", cosh)?
+}));
+static ACOSH: Op = real!("Acosh", area_cosine, LIBRARY, Acosh, chain!(|context, x, y| {
+    let sinh = unary(context, "Sinh", y)?;
+    unary(context, "Reciprocal", sinh)?
+}));
+static ATANH: Op = real!("Atanh", area_tangent, LIBRARY, Atanh, chain!(|context, x, y| {
+    let square = unary(context, "Square", x)?;
+    let one = scalar_like(context, 1.0, x)?;
+    let rest = binary(context, "Sub", one, square)?;
+    unary(context, "Reciprocal", rest)?
+}));
+static FLOOR: Op = real!("Floor", floor, SIMPLE, Floor, NOT);
+static CEIL: Op = real!("Ceil", ceiling, SIMPLE, Ceil, NOT);
+static RINT: Op = real!("Rint", round_even, SIMPLE, RoundNearestEven, NOT);
+static ROUND: Op = Op {
+    kernels: &[Kernel::native(round)],
+    lower: Some(lower_round),
+    ..real!("Round", round_even, SIMPLE, RoundNearestEven, NOT)
+};
+static NEG: Op = row("Neg", &[Kernel::native(negate)], |context| lower_unary(context, Opcode::Negate), Gradient::Fn(|context| {
+    let incoming = context.incoming_or_zeros(0)?;
+    let gradient = unary(context, "Neg", incoming)?;
+    context.set(0, gradient);
+    Ok(())
+}));
+static ABS: Op = row("Abs", &[Kernel::native(absolute)], |context| lower_unary(context, Opcode::Abs), chain!(|context, x, y| unary(context, "Sign", x)?));
+static SIGN: Op = row("Sign", &[Kernel::native(sign).for_types(&[("T", REALS)]), Kernel::FROM_LOWERING], |context| lower_unary(context, Opcode::Sign), Gradient::Fn(|context| {
+    let incoming = context.incoming_or_zeros(0)?;
+    let zeros = unary(context, "ZerosLike", incoming)?;
+    context.set(0, zeros);
+    Ok(())
+}));
+static SQUARE: Op = row("Square", &[Kernel::native(square)], lower_square, chain!(|context, x, y| {
+    let two = scalar_like(context, 2.0, x)?;
+    binary(context, "Mul", two, x)?
+}));
+static RECIPROCAL: Op = row("Reciprocal", &[Kernel::native(reciprocal)], lower_reciprocal, Gradient::Fn(|context| grad_op(context, "ReciprocalGrad")));
+static INV: Op = row("Inv", &[Kernel::native(reciprocal)], lower_reciprocal, Gradient::Fn(|context| grad_op(context, "ReciprocalGrad")));
+static DIGAMMA: Op = row("Digamma", &[Kernel::FROM_LOWERING], |context| lower_unary(context, Opcode::Digamma), Gradient::Missing);
+static ERFINV: Op = row("Erfinv", &[Kernel::FROM_LOWERING], |context| lower_unary(context, Opcode::ErfInv), Gradient::Missing);
+static IS_NAN: Op = row("IsNan", &[Kernel::native(is_nan)], lower_is_nan, NOT);
+static IS_INF: Op = row("IsInf", &[Kernel::native(is_inf)], lower_is_inf, NOT);
+static IS_FINITE: Op = row("IsFinite", &[Kernel::native(is_finite)], |context| lower_unary(context, Opcode::IsFinite), NOT);
+
+/// `Name(y, dy)` for functions whose derivative follows from the result.
+macro_rules! result_gradient {
+    ($name:literal, |$y:ident, $dy:ident| $value:expr, $lower:expr) => {
+        Op {
+            name: $name,
+            shape: shapes::unchanged,
+            kernels: &[
+                Kernel::native(|context| {
+                    crate::match_float!(context.output_type(0), T => {
+                        crate::elementwise::zip_same::<T>(context, cost::SIMPLE, |$y, $dy| $value)
+                    })
+                })
+                .for_types(&[("T", FLOATS)]),
+                Kernel::FROM_LOWERING,
+            ],
+            lower: Some($lower),
+            ..Op::PURE
+        }
+    };
+}
+
+static SIGMOID_GRAD: Op = result_gradient!("SigmoidGrad", |y, dy| dy.mul(y.mul(Number::sub(Constants::one_of(y), y))), |context| {
+    lower_result_gradient(context, |builder, y| {
+        let one = builder.scalar_like(1.0, y)?;
+        let rest = builder.binary_broadcast(Opcode::Subtract, one, y)?;
+        builder.multiply(y, rest)
+    })
+});
+static TANH_GRAD: Op = result_gradient!("TanhGrad", |y, dy| dy.mul(Number::sub(Constants::one_of(y), y.mul(y))), |context| {
+    lower_result_gradient(context, |builder, y| {
+        let one = builder.scalar_like(1.0, y)?;
+        let square = builder.multiply(y, y)?;
+        builder.binary_broadcast(Opcode::Subtract, one, square)
+    })
+});
+static SQRT_GRAD: Op = result_gradient!("SqrtGrad", |y, dy| Constants::half_of(y).mul(dy).div(y), |context| {
+    lower_result_gradient(context, |builder, y| {
+        let half = builder.scalar_like(0.5, y)?;
+        builder.binary_broadcast(Opcode::Divide, half, y)
+    })
+});
+static RSQRT_GRAD: Op = result_gradient!("RsqrtGrad", |y, dy| Number::sub(Constants::zero_of(y), Constants::half_of(y)).mul(dy.mul(y.mul(y.mul(y)))), |context| {
+    lower_result_gradient(context, |builder, y| {
+        let half = builder.scalar_like(-0.5, y)?;
+        let square = builder.multiply(y, y)?;
+        let cube = builder.multiply(square, y)?;
+        builder.binary_broadcast(Opcode::Multiply, half, cube)
+    })
+});
+static RECIPROCAL_GRAD: Op = result_gradient!("ReciprocalGrad", |y, dy| Number::sub(Constants::zero_of(y), dy).mul(y.mul(y)), |context| {
+    lower_result_gradient(context, |builder, y| {
+        let square = builder.multiply(y, y)?;
+        builder.unary(Opcode::Negate, square)
+    })
+});
+static INV_GRAD: Op = result_gradient!("InvGrad", |y, dy| Number::sub(Constants::zero_of(y), dy).mul(y.mul(y)), |context| {
+    lower_result_gradient(context, |builder, y| {
+        let square = builder.multiply(y, y)?;
+        builder.unary(Opcode::Negate, square)
+    })
+});
+
+/// Every op of this file.
+pub static OPS: &[&Op] = &[
+    &EXP, &EXPM1, &LOG, &LOG1P, &SIGMOID, &TANH, &SQRT, &RSQRT, &ERF, &ERFC, &LGAMMA, &SIN, &COS, &TAN, &ASIN, &ACOS,
+    &ATAN, &SINH, &COSH, &ASINH, &ACOSH, &ATANH, &FLOOR, &CEIL, &RINT, &ROUND, &NEG, &ABS, &SIGN, &SQUARE, &RECIPROCAL,
+    &INV, &DIGAMMA, &ERFINV, &IS_NAN, &IS_INF, &IS_FINITE, &SIGMOID_GRAD, &TANH_GRAD, &SQRT_GRAD, &RSQRT_GRAD,
+    &RECIPROCAL_GRAD, &INV_GRAD,
+];
+
+const REALS: &[ff_tensor::DataType] = &[
+    ff_tensor::DataType::FLOAT,
+    ff_tensor::DataType::DOUBLE,
+    ff_tensor::DataType::HALF,
+    ff_tensor::DataType::BFLOAConstants6,
+    ff_tensor::DataType::INT8,
+    ff_tensor::DataType::INConstants6,
+    ff_tensor::DataType::INT32,
+    ff_tensor::DataType::INT64,
+];
+
+/// Constants of the type of a value.
+struct Constants;
+
+impl Constants {
+    #[inline(always)]
+    fn one_of<T: Real>(_: T) -> T {
+        T::from_f64(1.0)
+    }
+
+    #[inline(always)]
+    fn half_of<T: Real>(_: T) -> T {
+        T::from_f64(0.5)
+    }
+
+    #[inline(always)]
+    fn zero_of<T: Real>(_: T) -> T {
+        T::from_f64(0.0)
+    }
+}
+
+/// Emits an opcode of one operand.
+pub fn lower_unary(context: &mut LowerContext, opcode: Opcode) -> Result<()> {
+    let input = context.input(0)?;
+    let result = context.builder.unary(opcode, input)?;
+    context.set_output(0, result);
+    Ok(())
+}
+
+/// Emits `dy * conj(derivative(y))`.
+fn lower_result_gradient(
+    context: &mut LowerContext,
+    derivative: fn(&mut ff_hlo::Builder, ff_hlo::Op) -> Result<ff_hlo::Op>,
+) -> Result<()> {
+    let (y, dy) = (context.input(0)?, context.input(1)?);
+    let derivative = derivative(context.builder, y)?;
+    let derivative = context.builder.conjugate(derivative)?;
+    let result = context.builder.multiply(dy, derivative)?;
+    context.set_output(0, result);
+    Ok(())
+}
+
+/// The gradient through an op `Name(y, dy)`.
+fn grad_op(context: &mut GradientContext, op: &str) -> Result<()> {
+    let incoming = context.incoming_or_zeros(0)?;
+    let y = context.output(0);
+    let gradient = binary(context, op, y, incoming)?;
+    context.set(0, gradient);
+    Ok(())
+}
+
+/// `2 / sqrt(pi) e^(-x^2)`, with a sign.
+fn erf_derivative(context: &mut GradientContext, x: OutputRef, sign: f64) -> Result<OutputRef> {
+    let square = unary(context, "Square", x)?;
+    let negative = unary(context, "Neg", square)?;
+    let exponential = unary(context, "Exp", negative)?;
+    let scale = scalar_like(context, sign * std::f64::consts::FRAC_2_SQRT_PI, x)?;
+    binary(context, "Mul", scale, exponential)
+}
+
+fn negate(context: &mut KernelContext) -> Result<()> {
+    crate::match_number!(context.output_type(0), T => map_same::<T>(context, cost::SIMPLE, |x| negated(x)))
+}
+
+/// `-x`; unlike `0 - x` it gives the other zero for a zero.
+#[inline(always)]
+fn negated<T: Number>(x: T) -> T {
+    x.mul(T::default().sub(T::one()))
+}
+
+fn square(context: &mut KernelContext) -> Result<()> {
+    crate::match_number!(context.output_type(0), T => map_same::<T>(context, cost::SIMPLE, |x| x.mul(x)))
+}
+
+fn reciprocal(context: &mut KernelContext) -> Result<()> {
+    crate::match_number!(context.output_type(0), T => map_same::<T>(context, cost::SIMPLE, |x| T::one().div(x)))
+}
+
+fn absolute(context: &mut KernelContext) -> Result<()> {
+    crate::match_real!(context.output_type(0), T => map_same::<T>(context, cost::SIMPLE, |x| {
+        // Adding zero makes a negative zero a positive one.
+        if x < T::default() { T::default().sub(x) } else { x.add(T::default()) }
+    }))
+}
+
+fn sign(context: &mut KernelContext) -> Result<()> {
+    crate::match_real!(context.output_type(0), T => map_same::<T>(context, cost::SIMPLE, |x| {
+        if x > T::default() {
+            T::one()
+        } else if x < T::default() {
+            T::default().sub(T::one())
+        } else if Ordered::is_nan(x) {
+            x
+        } else {
+            T::default()
+        }
+    }))
+}
+
+/// Integers stay as they are.
+fn round(context: &mut KernelContext) -> Result<()> {
+    if context.output_type(0).is_integer() {
+        let input = context.take_input(0)?;
+        return context.set_output(0, input);
+    }
+    crate::match_float!(context.output_type(0), T => map_same::<T>(context, cost::SIMPLE, |x| Real::round_even(x)))
+}
+
+fn lower_round(context: &mut LowerContext) -> Result<()> {
+    let input = context.input(0)?;
+    if context.output_type(0).is_integer() {
+        context.set_output(0, input);
+        return Ok(());
+    }
+    lower_unary(context, Opcode::RoundNearestEven)
+}
+
+fn lower_square(context: &mut LowerContext) -> Result<()> {
+    let input = context.input(0)?;
+    let result = context.builder.multiply(input, input)?;
+    context.set_output(0, result);
+    Ok(())
+}
+
+fn lower_reciprocal(context: &mut LowerContext) -> Result<()> {
+    let input = context.input(0)?;
+    let result = context.builder.reciprocal(input)?;
+    context.set_output(0, result);
+    Ok(())
+}
+
+/// Output 0 says of each element whether `test` holds for its value as `f64`.
+fn classify(context: &mut KernelContext, test: fn(f64) -> bool) -> Result<()> {
+    crate::match_float!(context.input(0)?.dtype(), T => {
+        map::<T, Bool>(context, cost::SIMPLE, |x| Bool::from(test(Real::to_f64(x))))
+    })
+}
+
+fn is_nan(context: &mut KernelContext) -> Result<()> {
+    classify(context, f64::is_nan)
+}
+
+fn is_inf(context: &mut KernelContext) -> Result<()> {
+    classify(context, f64::is_infinite)
+}
+
+fn is_finite(context: &mut KernelContext) -> Result<()> {
+    classify(context, f64::is_finite)
+}
+
+fn lower_is_nan(context: &mut LowerContext) -> Result<()> {
+    let input = context.input(0)?;
+    let result = context.builder.compare(ff_hlo::Direction::Ne, input, input)?;
+    context.set_output(0, result);
+    Ok(())
+}
+
+fn lower_is_inf(context: &mut LowerContext) -> Result<()> {
+    let input = context.input(0)?;
+    let magnitude = context.builder.unary(Opcode::Abs, input)?;
+    let infinity = context.builder.scalar_like(f64::INFINITY, input)?;
+    let result = context.builder.compare_broadcast(ff_hlo::Direction::Eq, magnitude, infinity)?;
+    context.set_output(0, result);
+    Ok(())
+}

@@ -1,8 +1,10 @@
 //! Graphs: building, import and export, functions, shape inference, optimizer passes. Nothing here runs a graph.
 
+mod functions;
 mod graph;
 mod library;
 
+pub use functions::FunctionBody;
 pub use graph::{Graph, Node, NodeId};
 pub use library::FunctionLibrary;
 

@@ -3,7 +3,12 @@
 use ff_tensor::DataType;
 
 /// Floating-point types of up to 64 bits.
-pub const FLOATS: &[DataType] = &[DataType::FLOAT, DataType::DOUBLE, DataType::HALF, DataType::BFLOAT16];
+pub const FLOATS: &[DataType] = &[
+    DataType::FLOAT,
+    DataType::DOUBLE,
+    DataType::HALF,
+    DataType::BFLOAT16,
+];
 
 /// Integers of 8 to 64 bits.
 pub const INTEGERS: &[DataType] = &[

@@ -33,7 +33,13 @@ pub fn map<A: Element, B: Element>(
     f: impl Fn(A) -> B + Sync + Copy,
 ) -> Result<()> {
     let mut output = context.allocate_output(0)?;
-    elementwise::unary(context.pool(), context.input_slice(0)?, output.as_mut_slice()?, cost, f);
+    elementwise::unary(
+        context.pool(),
+        context.input_slice(0)?,
+        output.as_mut_slice()?,
+        cost,
+        f,
+    );
     context.set_output(0, output)
 }
 
@@ -70,7 +76,15 @@ fn broadcast_into<T: Element>(
         return Ok(());
     }
     let pool = context.pool();
-    broadcast::binary_broadcast_in_place(pool, values, &dims, other.as_slice()?, &extents(other.dims()), cost, f);
+    broadcast::binary_broadcast_in_place(
+        pool,
+        values,
+        &dims,
+        other.as_slice()?,
+        &extents(other.dims()),
+        cost,
+        f,
+    );
     Ok(())
 }
 
@@ -89,7 +103,17 @@ fn zip_into<A: Element, B: Element>(
         return Ok(());
     }
     let (a_dims, b_dims) = (extents(a.dims()), extents(b.dims()));
-    broadcast::binary_broadcast(context.pool(), a_values, &a_dims, b_values, &b_dims, out, &dims, cost, f);
+    broadcast::binary_broadcast(
+        context.pool(),
+        a_values,
+        &a_dims,
+        b_values,
+        &b_dims,
+        out,
+        &dims,
+        cost,
+        f,
+    );
     Ok(())
 }
 

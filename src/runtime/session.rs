@@ -209,7 +209,7 @@ impl Session {
         {
             metadata
                 .partition_graphs
-                .push(ff_graph::export_graph_def(&self.graph.lock()));
+                .push(ff_proto::GraphDef::default());
         }
         metadata
     }

@@ -27,15 +27,34 @@ static ADD: Op = row!("Add", Add, add_or_join, Gradient::Fn(add_gradient));
 static ADD_V2: Op = row!("AddV2", Add, add, Gradient::Fn(add_gradient));
 static SUB: Op = row!("Sub", Subtract, sub, Gradient::Fn(sub_gradient));
 static MUL: Op = row!("Mul", Multiply, mul, Gradient::Fn(mul_gradient));
-static MAXIMUM: Op = row!("Maximum", Maximum, max, Gradient::Fn(|context| extreme_gradient(context, "GreaterEqual")));
-static MINIMUM: Op = row!("Minimum", Minimum, min, Gradient::Fn(|context| extreme_gradient(context, "LessEqual")));
+static MAXIMUM: Op = row!(
+    "Maximum",
+    Maximum,
+    max,
+    Gradient::Fn(|context| extreme_gradient(context, "GreaterEqual"))
+);
+static MINIMUM: Op = row!(
+    "Minimum",
+    Minimum,
+    min,
+    Gradient::Fn(|context| extreme_gradient(context, "LessEqual"))
+);
 static POW: Op = Op {
-    kernels: &[Kernel::native(power).for_types(&[("T", crate::dispatch::FLOATS)]), Kernel::native(integer_power)
-        .for_types(&[("T", &[DataType::INT8, DataType::INT16, DataType::INT32, DataType::INT64])]), Kernel::FROM_LOWERING],
+    kernels: &[
+        Kernel::native(power).for_types(&[("T", crate::dispatch::FLOATS)]),
+        Kernel::native(integer_power).for_types(&[(
+            "T",
+            &[DataType::INT8, DataType::INT16, DataType::INT32, DataType::INT64],
+        )]),
+        Kernel::FROM_LOWERING,
+    ],
     ..row!("Pow", Power, power, Gradient::Fn(power_gradient))
 };
 static ATAN2: Op = row!("Atan2", Atan2, arc_tangent, Gradient::Fn(arc_tangent_gradient));
-static NEXT_AFTER: Op = Op { kernels: &[Kernel::FROM_LOWERING], ..row!("NextAfter", NextAfter, add, Gradient::Missing) };
+static NEXT_AFTER: Op = Op {
+    kernels: &[Kernel::FROM_LOWERING],
+    ..row!("NextAfter", NextAfter, add, Gradient::Missing)
+};
 static SQUARED_DIFFERENCE: Op = Op {
     name: "SquaredDifference",
     shape: shapes::broadcast_binary,
@@ -54,8 +73,19 @@ static ADD_N: Op = Op {
 };
 
 /// Every op of this file.
-pub static OPS: &[&Op] =
-    &[&ADD, &ADD_V2, &SUB, &MUL, &MAXIMUM, &MINIMUM, &POW, &ATAN2, &NEXT_AFTER, &SQUARED_DIFFERENCE, &ADD_N];
+pub static OPS: &[&Op] = &[
+    &ADD,
+    &ADD_V2,
+    &SUB,
+    &MUL,
+    &MAXIMUM,
+    &MINIMUM,
+    &POW,
+    &ATAN2,
+    &NEXT_AFTER,
+    &SQUARED_DIFFERENCE,
+    &ADD_N,
+];
 
 /// Emits a binary opcode with broadcasting.
 pub fn lower_binary(context: &mut LowerContext, opcode: Opcode) -> Result<()> {
@@ -77,14 +107,20 @@ fn add_or_join(context: &mut KernelContext) -> Result<()> {
     let shape = context.output_shape(0)?.clone();
     let (a, b) = (context.input(0)?, context.input(1)?);
     let dims = crate::elementwise::extents(shape.dims());
-    let operands = [crate::elementwise::extents(a.dims()), crate::elementwise::extents(b.dims())];
+    let operands = [
+        crate::elementwise::extents(a.dims()),
+        crate::elementwise::extents(b.dims()),
+    ];
     let plan = ff_kernels::broadcast::Broadcast::new(&dims, [&operands[0], &operands[1]]);
     let (a, b) = (a.strings()?, b.strings()?);
     let mut joined = Vec::with_capacity(shape.num_elements());
     let [a_step, b_step] = plan.row_strides();
     plan.for_each_row(0..plan.len(), |row, [a_start, b_start]| {
         for i in 0..row.len() {
-            let parts = [a[a_start + i * a_step].as_bytes(), b[b_start + i * b_step].as_bytes()];
+            let parts = [
+                a[a_start + i * a_step].as_bytes(),
+                b[b_start + i * b_step].as_bytes(),
+            ];
             joined.push(TString::from(&parts.concat()[..]));
         }
     });

@@ -81,7 +81,9 @@ static LOGICAL_OR: Op = logical!("LogicalOr", Or, ||);
 static LOGICAL_NOT: Op = Op {
     name: "LogicalNot",
     shape: shapes::unchanged,
-    kernels: &[Kernel::native(|context| map::<Bool, Bool>(context, cost::SIMPLE, |a| Bool::from(!a.get())))],
+    kernels: &[Kernel::native(|context| {
+        map::<Bool, Bool>(context, cost::SIMPLE, |a| Bool::from(!a.get()))
+    })],
     lower: Some(|context| super::unary::lower_unary(context, Opcode::Not)),
     gradient: Gradient::NotDifferentiable,
     ..Op::PURE
@@ -152,7 +154,9 @@ fn equality(context: &mut KernelContext, negated: bool) -> Result<()> {
     }
     match a.dtype() {
         DataType::STRING => string_equality(context, negated),
-        DataType::BOOL => zip::<Bool, Bool>(context, cost::SIMPLE, |a, b| Bool::from((a.get() == b.get()) != negated)),
+        DataType::BOOL => zip::<Bool, Bool>(context, cost::SIMPLE, |a, b| {
+            Bool::from((a.get() == b.get()) != negated)
+        }),
         dtype => crate::match_type!(
             dtype,
             (
@@ -169,7 +173,10 @@ fn string_equality(context: &mut KernelContext, negated: bool) -> Result<()> {
     let mut output = context.allocate_output(0)?;
     let (a, b) = (context.input(0)?, context.input(1)?);
     let dims = crate::elementwise::extents(output.dims());
-    let operands = [crate::elementwise::extents(a.dims()), crate::elementwise::extents(b.dims())];
+    let operands = [
+        crate::elementwise::extents(a.dims()),
+        crate::elementwise::extents(b.dims()),
+    ];
     let plan = ff_kernels::broadcast::Broadcast::new(&dims, [&operands[0], &operands[1]]);
     let (a, b) = (a.strings()?, b.strings()?);
     let out = output.as_mut_slice::<Bool>()?;
@@ -181,4 +188,3 @@ fn string_equality(context: &mut KernelContext, negated: bool) -> Result<()> {
     });
     context.set_output(0, output)
 }
-

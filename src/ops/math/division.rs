@@ -9,7 +9,10 @@ use ff_kernels::elementwise::cost;
 use ff_op::{Gradient, GradientContext, Kernel, KernelContext, LowerContext, Op, shapes};
 use ff_tensor::{Code, Element, Result, bail};
 
-const BASE: Op = Op { shape: shapes::broadcast_binary, ..Op::PURE };
+const BASE: Op = Op {
+    shape: shapes::broadcast_binary,
+    ..Op::PURE
+};
 
 static DIV: Op = Op {
     name: "Div",
@@ -53,7 +56,11 @@ static MOD: Op = Op {
     gradient: Gradient::NotDifferentiable,
     ..BASE
 };
-static TRUNCATE_MOD: Op = Op { name: "TruncateMod", gradient: Gradient::Fn(|context| mod_gradient(context, "TruncateDiv")), ..MOD };
+static TRUNCATE_MOD: Op = Op {
+    name: "TruncateMod",
+    gradient: Gradient::Fn(|context| mod_gradient(context, "TruncateDiv")),
+    ..MOD
+};
 static DIV_NO_NAN: Op = Op {
     name: "DivNoNan",
     kernels: &[Kernel::native(divide_no_nan)],
@@ -71,7 +78,15 @@ static MUL_NO_NAN: Op = Op {
 
 /// Every op of this file.
 pub static OPS: &[&Op] = &[
-    &DIV, &REAL_DIV, &TRUNCATE_DIV, &FLOOR_DIV, &FLOOR_MOD, &MOD, &TRUNCATE_MOD, &DIV_NO_NAN, &MUL_NO_NAN,
+    &DIV,
+    &REAL_DIV,
+    &TRUNCATE_DIV,
+    &FLOOR_DIV,
+    &FLOOR_MOD,
+    &MOD,
+    &TRUNCATE_MOD,
+    &DIV_NO_NAN,
+    &MUL_NO_NAN,
 ];
 
 const BY_ZERO: &str = "Integer division by zero";
@@ -137,7 +152,9 @@ fn lower_checked(context: &mut LowerContext, opcode: Opcode) -> Result<()> {
     if context.builder.dtype(divisor).is_integer() {
         let zero = context.builder.scalar_like(0.0, divisor)?;
         let is_nonzero = context.builder.compare_broadcast(Direction::Ne, divisor, zero)?;
-        context.builder.check(is_nonzero, Code::InvalidArgument, BY_ZERO)?;
+        context
+            .builder
+            .check(is_nonzero, Code::InvalidArgument, BY_ZERO)?;
     }
     lower_binary(context, opcode)
 }

@@ -22,7 +22,11 @@ pub fn unary(context: &mut GradientContext, op: &str, a: OutputRef) -> Result<Ou
 
 /// The conjugate of a complex value; a real one itself.
 pub fn conjugate(context: &mut GradientContext, a: OutputRef) -> Result<OutputRef> {
-    if context.dtype(a).is_complex() { unary(context, "Conj", a) } else { Ok(a) }
+    if context.dtype(a).is_complex() {
+        unary(context, "Conj", a)
+    } else {
+        Ok(a)
+    }
 }
 
 /// A scalar constant of the type of `like`.
@@ -45,11 +49,6 @@ pub fn scalar_of(dtype: DataType, value: f64) -> Result<Tensor> {
         DataType::COMPLEX128 => Tensor::scalar(ff_tensor::Complex128::new(value, 0.0)),
         other => Err(status!(Unimplemented, "no scalar constant of type {other}")),
     }
-}
-
-/// A constant int32 vector.
-pub fn int_vector(context: &mut GradientContext, values: &[i32]) -> Result<OutputRef> {
-    context.constant(Tensor::from_slice(Shape::vector(values.len()), values)?)
 }
 
 /// The shape of a value as an int32 vector.
@@ -76,7 +75,9 @@ pub fn set_broadcast(context: &mut GradientContext, da: OutputRef, db: OutputRef
     )?;
     for (index, gradient, dims) in [(0, da, a_dims), (1, db, b_dims)] {
         let axes = OutputRef { node: axes, index };
-        let attrs = typed(context.dtype(gradient)).with("Tidx", DataType::INT32).with("keep_dims", false);
+        let attrs = typed(context.dtype(gradient))
+            .with("Tidx", DataType::INT32)
+            .with("keep_dims", false);
         let sum = context.op("Sum", &[gradient, axes], attrs.clone())?;
         let attrs = typed(context.dtype(gradient)).with("Tshape", DataType::INT32);
         let reshaped = context.op("Reshape", &[sum, dims], attrs)?;

@@ -11,8 +11,20 @@ use ff_op::{Gradient, GradientContext, Kernel, KernelContext, LowerContext, Op, 
 use ff_tensor::{Bool, Result};
 
 /// An op that is one HLO opcode, with a native kernel for floating-point types.
-const fn row(name: &'static str, kernels: &'static [Kernel], lower: ff_op::LowerFn, gradient: Gradient) -> Op {
-    Op { name, shape: shapes::unchanged, kernels, lower: Some(lower), gradient, ..Op::PURE }
+const fn row(
+    name: &'static str,
+    kernels: &'static [Kernel],
+    lower: ff_op::LowerFn,
+    gradient: Gradient,
+) -> Op {
+    Op {
+        name,
+        shape: shapes::unchanged,
+        kernels,
+        lower: Some(lower),
+        gradient,
+        ..Op::PURE
+    }
 }
 
 /// A row over a function of [`Real`].
@@ -51,66 +63,198 @@ macro_rules! chain {
 
 const NOT: Gradient = Gradient::NotDifferentiable;
 
-static EXP: Op = real!("Exp", exponential, TRANSCENDENTAL, Exponential, chain!(|context, x, y| y));
-static EXPM1: Op = real!("Expm1", exponential_minus_one, TRANSCENDENTAL, ExponentialMinusOne, chain!(|context, x, y| unary(context, "Exp", x)?));
-static LOG: Op = real!("Log", logarithm, TRANSCENDENTAL, Log, chain!(|context, x, y| unary(context, "Reciprocal", x)?));
-static LOG1P: Op = real!("Log1p", logarithm_plus_one, TRANSCENDENTAL, LogPlusOne, chain!(|context, x, y| {
-    let one = scalar_like(context, 1.0, x)?;
-    let sum = binary(context, "AddV2", one, x)?;
-    unary(context, "Reciprocal", sum)?
-}));
-static SIGMOID: Op = real!("Sigmoid", logistic, TRANSCENDENTAL, Logistic, Gradient::Fn(|context| grad_op(context, "SigmoidGrad")));
-static TANH: Op = real!("Tanh", hyperbolic_tangent, TRANSCENDENTAL, Tanh, Gradient::Fn(|context| grad_op(context, "TanhGrad")));
-static SQRT: Op = real!("Sqrt", square_root, SIMPLE, Sqrt, Gradient::Fn(|context| grad_op(context, "SqrtGrad")));
-static RSQRT: Op = real!("Rsqrt", reciprocal_square_root, SIMPLE, Rsqrt, Gradient::Fn(|context| grad_op(context, "RsqrtGrad")));
-static ERF: Op = real!("Erf", error_function, TRANSCENDENTAL, Erf, chain!(|context, x, y| erf_derivative(context, x, 1.0)?));
-static ERFC: Op = real!("Erfc", complementary_error_function, TRANSCENDENTAL, Erfc, chain!(|context, x, y| erf_derivative(context, x, -1.0)?));
-static LGAMMA: Op = real!("Lgamma", log_gamma, LIBRARY, LogGamma, chain!(|context, x, y| unary(context, "Digamma", x)?));
-static SIN: Op = real!("Sin", sine, TRANSCENDENTAL, Sine, chain!(|context, x, y| unary(context, "Cos", x)?));
-static COS: Op = real!("Cos", cosine, TRANSCENDENTAL, Cosine, chain!(|context, x, y| {
-    let sine = unary(context, "Sin", x)?;
-    unary(context, "Neg", sine)?
-}));
-static TAN: Op = real!("Tan", tangent, LIBRARY, Tan, chain!(|context, x, y| {
-    let cosine = unary(context, "Cos", x)?;
-    let secant = unary(context, "Reciprocal", cosine)?;
-    unary(context, "Square", secant)?
-}));
-static ASIN: Op = real!("Asin", arc_sine, LIBRARY, Asin, chain!(|context, x, y| {
-    let square = unary(context, "Square", x)?;
-    let one = scalar_like(context, 1.0, x)?;
-    let rest = binary(context, "Sub", one, square)?;
-    unary(context, "Rsqrt", rest)?
-}));
-static ACOS: Op = real!("Acos", arc_cosine, LIBRARY, Acos, chain!(|context, x, y| {
-    let square = unary(context, "Square", x)?;
-    let one = scalar_like(context, 1.0, x)?;
-    let rest = binary(context, "Sub", one, square)?;
-    let root = unary(context, "Rsqrt", rest)?;
-    unary(context, "Neg", root)?
-}));
-static ATAN: Op = real!("Atan", arc_tangent, LIBRARY, Atan, chain!(|context, x, y| {
-    let square = unary(context, "Square", x)?;
-    let one = scalar_like(context, 1.0, x)?;
-    let sum = binary(context, "AddV2", one, square)?;
-    unary(context, "Reciprocal", sum)?
-}));
-static SINH: Op = real!("Sinh", hyperbolic_sine, LIBRARY, Sinh, chain!(|context, x, y| unary(context, "Cosh", x)?));
-static COSH: Op = real!("Cosh", hyperbolic_cosine, LIBRARY, Cosh, chain!(|context, x, y| unary(context, "Sinh", x)?));
-static ASINH: Op = real!("Asinh", area_sine, LIBRARY, Asinh, chain!(|context, x, y| {
-    let cosh = unary(context, "Cosh", y)?;
-    unary(context, "Reciprocal", cosh)?
-}));
-static ACOSH: Op = real!("Acosh", area_cosine, LIBRARY, Acosh, chain!(|context, x, y| {
-    let sinh = unary(context, "Sinh", y)?;
-    unary(context, "Reciprocal", sinh)?
-}));
-static ATANH: Op = real!("Atanh", area_tangent, LIBRARY, Atanh, chain!(|context, x, y| {
-    let square = unary(context, "Square", x)?;
-    let one = scalar_like(context, 1.0, x)?;
-    let rest = binary(context, "Sub", one, square)?;
-    unary(context, "Reciprocal", rest)?
-}));
+static EXP: Op = real!(
+    "Exp",
+    exponential,
+    TRANSCENDENTAL,
+    Exponential,
+    chain!(|context, x, y| y)
+);
+static EXPM1: Op = real!(
+    "Expm1",
+    exponential_minus_one,
+    TRANSCENDENTAL,
+    ExponentialMinusOne,
+    chain!(|context, x, y| unary(context, "Exp", x)?)
+);
+static LOG: Op = real!(
+    "Log",
+    logarithm,
+    TRANSCENDENTAL,
+    Log,
+    chain!(|context, x, y| unary(context, "Reciprocal", x)?)
+);
+static LOG1P: Op = real!(
+    "Log1p",
+    logarithm_plus_one,
+    TRANSCENDENTAL,
+    LogPlusOne,
+    chain!(|context, x, y| {
+        let one = scalar_like(context, 1.0, x)?;
+        let sum = binary(context, "AddV2", one, x)?;
+        unary(context, "Reciprocal", sum)?
+    })
+);
+static SIGMOID: Op = real!(
+    "Sigmoid",
+    logistic,
+    TRANSCENDENTAL,
+    Logistic,
+    Gradient::Fn(|context| grad_op(context, "SigmoidGrad"))
+);
+static TANH: Op = real!(
+    "Tanh",
+    hyperbolic_tangent,
+    TRANSCENDENTAL,
+    Tanh,
+    Gradient::Fn(|context| grad_op(context, "TanhGrad"))
+);
+static SQRT: Op = real!(
+    "Sqrt",
+    square_root,
+    SIMPLE,
+    Sqrt,
+    Gradient::Fn(|context| grad_op(context, "SqrtGrad"))
+);
+static RSQRT: Op = real!(
+    "Rsqrt",
+    reciprocal_square_root,
+    SIMPLE,
+    Rsqrt,
+    Gradient::Fn(|context| grad_op(context, "RsqrtGrad"))
+);
+static ERF: Op = real!(
+    "Erf",
+    error_function,
+    TRANSCENDENTAL,
+    Erf,
+    chain!(|context, x, y| erf_derivative(context, x, 1.0)?)
+);
+static ERFC: Op = real!(
+    "Erfc",
+    complementary_error_function,
+    TRANSCENDENTAL,
+    Erfc,
+    chain!(|context, x, y| erf_derivative(context, x, -1.0)?)
+);
+static LGAMMA: Op = real!(
+    "Lgamma",
+    log_gamma,
+    LIBRARY,
+    LogGamma,
+    chain!(|context, x, y| unary(context, "Digamma", x)?)
+);
+static SIN: Op = real!(
+    "Sin",
+    sine,
+    TRANSCENDENTAL,
+    Sine,
+    chain!(|context, x, y| unary(context, "Cos", x)?)
+);
+static COS: Op = real!(
+    "Cos",
+    cosine,
+    TRANSCENDENTAL,
+    Cosine,
+    chain!(|context, x, y| {
+        let sine = unary(context, "Sin", x)?;
+        unary(context, "Neg", sine)?
+    })
+);
+static TAN: Op = real!(
+    "Tan",
+    tangent,
+    LIBRARY,
+    Tan,
+    chain!(|context, x, y| {
+        let cosine = unary(context, "Cos", x)?;
+        let secant = unary(context, "Reciprocal", cosine)?;
+        unary(context, "Square", secant)?
+    })
+);
+static ASIN: Op = real!(
+    "Asin",
+    arc_sine,
+    LIBRARY,
+    Asin,
+    chain!(|context, x, y| {
+        let square = unary(context, "Square", x)?;
+        let one = scalar_like(context, 1.0, x)?;
+        let rest = binary(context, "Sub", one, square)?;
+        unary(context, "Rsqrt", rest)?
+    })
+);
+static ACOS: Op = real!(
+    "Acos",
+    arc_cosine,
+    LIBRARY,
+    Acos,
+    chain!(|context, x, y| {
+        let square = unary(context, "Square", x)?;
+        let one = scalar_like(context, 1.0, x)?;
+        let rest = binary(context, "Sub", one, square)?;
+        let root = unary(context, "Rsqrt", rest)?;
+        unary(context, "Neg", root)?
+    })
+);
+static ATAN: Op = real!(
+    "Atan",
+    arc_tangent,
+    LIBRARY,
+    Atan,
+    chain!(|context, x, y| {
+        let square = unary(context, "Square", x)?;
+        let one = scalar_like(context, 1.0, x)?;
+        let sum = binary(context, "AddV2", one, square)?;
+        unary(context, "Reciprocal", sum)?
+    })
+);
+static SINH: Op = real!(
+    "Sinh",
+    hyperbolic_sine,
+    LIBRARY,
+    Sinh,
+    chain!(|context, x, y| unary(context, "Cosh", x)?)
+);
+static COSH: Op = real!(
+    "Cosh",
+    hyperbolic_cosine,
+    LIBRARY,
+    Cosh,
+    chain!(|context, x, y| unary(context, "Sinh", x)?)
+);
+static ASINH: Op = real!(
+    "Asinh",
+    area_sine,
+    LIBRARY,
+    Asinh,
+    chain!(|context, x, y| {
+        let cosh = unary(context, "Cosh", y)?;
+        unary(context, "Reciprocal", cosh)?
+    })
+);
+static ACOSH: Op = real!(
+    "Acosh",
+    area_cosine,
+    LIBRARY,
+    Acosh,
+    chain!(|context, x, y| {
+        let sinh = unary(context, "Sinh", y)?;
+        unary(context, "Reciprocal", sinh)?
+    })
+);
+static ATANH: Op = real!(
+    "Atanh",
+    area_tangent,
+    LIBRARY,
+    Atanh,
+    chain!(|context, x, y| {
+        let square = unary(context, "Square", x)?;
+        let one = scalar_like(context, 1.0, x)?;
+        let rest = binary(context, "Sub", one, square)?;
+        unary(context, "Reciprocal", rest)?
+    })
+);
 static FLOOR: Op = real!("Floor", floor, SIMPLE, Floor, NOT);
 static CEIL: Op = real!("Ceil", ceiling, SIMPLE, Ceil, NOT);
 static RINT: Op = real!("Rint", round_even, SIMPLE, RoundNearestEven, NOT);
@@ -119,30 +263,78 @@ static ROUND: Op = Op {
     lower: Some(lower_round),
     ..real!("Round", round_even, SIMPLE, RoundNearestEven, NOT)
 };
-static NEG: Op = row("Neg", &[Kernel::native(negate)], |context| lower_unary(context, Opcode::Negate), Gradient::Fn(|context| {
-    let incoming = context.incoming_or_zeros(0)?;
-    let gradient = unary(context, "Neg", incoming)?;
-    context.set(0, gradient);
-    Ok(())
-}));
-static ABS: Op = row("Abs", &[Kernel::native(absolute)], |context| lower_unary(context, Opcode::Abs), chain!(|context, x, y| unary(context, "Sign", x)?));
-static SIGN: Op = row("Sign", &[Kernel::native(sign).for_types(&[("T", REALS)]), Kernel::FROM_LOWERING], |context| lower_unary(context, Opcode::Sign), Gradient::Fn(|context| {
-    let incoming = context.incoming_or_zeros(0)?;
-    let zeros = unary(context, "ZerosLike", incoming)?;
-    context.set(0, zeros);
-    Ok(())
-}));
-static SQUARE: Op = row("Square", &[Kernel::native(square)], lower_square, chain!(|context, x, y| {
-    let two = scalar_like(context, 2.0, x)?;
-    binary(context, "Mul", two, x)?
-}));
-static RECIPROCAL: Op = row("Reciprocal", &[Kernel::native(reciprocal)], lower_reciprocal, Gradient::Fn(|context| grad_op(context, "ReciprocalGrad")));
-static INV: Op = row("Inv", &[Kernel::native(reciprocal)], lower_reciprocal, Gradient::Fn(|context| grad_op(context, "ReciprocalGrad")));
-static DIGAMMA: Op = row("Digamma", &[Kernel::FROM_LOWERING], |context| lower_unary(context, Opcode::Digamma), Gradient::Missing);
-static ERFINV: Op = row("Erfinv", &[Kernel::FROM_LOWERING], |context| lower_unary(context, Opcode::ErfInv), Gradient::Missing);
+static NEG: Op = row(
+    "Neg",
+    &[Kernel::native(negate)],
+    |context| lower_unary(context, Opcode::Negate),
+    Gradient::Fn(|context| {
+        let incoming = context.incoming_or_zeros(0)?;
+        let gradient = unary(context, "Neg", incoming)?;
+        context.set(0, gradient);
+        Ok(())
+    }),
+);
+static ABS: Op = row(
+    "Abs",
+    &[Kernel::native(absolute)],
+    |context| lower_unary(context, Opcode::Abs),
+    chain!(|context, x, y| unary(context, "Sign", x)?),
+);
+static SIGN: Op = row(
+    "Sign",
+    &[
+        Kernel::native(sign).for_types(&[("T", REALS)]),
+        Kernel::FROM_LOWERING,
+    ],
+    |context| lower_unary(context, Opcode::Sign),
+    Gradient::Fn(|context| {
+        let incoming = context.incoming_or_zeros(0)?;
+        let zeros = unary(context, "ZerosLike", incoming)?;
+        context.set(0, zeros);
+        Ok(())
+    }),
+);
+static SQUARE: Op = row(
+    "Square",
+    &[Kernel::native(square)],
+    lower_square,
+    chain!(|context, x, y| {
+        let two = scalar_like(context, 2.0, x)?;
+        binary(context, "Mul", two, x)?
+    }),
+);
+static RECIPROCAL: Op = row(
+    "Reciprocal",
+    &[Kernel::native(reciprocal)],
+    lower_reciprocal,
+    Gradient::Fn(|context| grad_op(context, "ReciprocalGrad")),
+);
+static INV: Op = row(
+    "Inv",
+    &[Kernel::native(reciprocal)],
+    lower_reciprocal,
+    Gradient::Fn(|context| grad_op(context, "ReciprocalGrad")),
+);
+static DIGAMMA: Op = row(
+    "Digamma",
+    &[Kernel::FROM_LOWERING],
+    |context| lower_unary(context, Opcode::Digamma),
+    Gradient::Missing,
+);
+static ERFINV: Op = row(
+    "Erfinv",
+    &[Kernel::FROM_LOWERING],
+    |context| lower_unary(context, Opcode::ErfInv),
+    Gradient::Missing,
+);
 static IS_NAN: Op = row("IsNan", &[Kernel::native(is_nan)], lower_is_nan, NOT);
 static IS_INF: Op = row("IsInf", &[Kernel::native(is_inf)], lower_is_inf, NOT);
-static IS_FINITE: Op = row("IsFinite", &[Kernel::native(is_finite)], |context| lower_unary(context, Opcode::IsFinite), NOT);
+static IS_FINITE: Op = row(
+    "IsFinite",
+    &[Kernel::native(is_finite)],
+    |context| lower_unary(context, Opcode::IsFinite),
+    NOT,
+);
 
 /// `Name(y, dy)` for functions whose derivative follows from the result.
 macro_rules! result_gradient {
@@ -165,62 +357,125 @@ macro_rules! result_gradient {
     };
 }
 
-static SIGMOID_GRAD: Op = result_gradient!("SigmoidGrad", |y, dy| dy.mul(y.mul(Number::sub(Constants::one_of(y), y))), |context| {
-    lower_result_gradient(context, |builder, y| {
-        let one = builder.scalar_like(1.0, y)?;
-        let rest = builder.binary_broadcast(Opcode::Subtract, one, y)?;
-        builder.multiply(y, rest)
-    })
-});
-static TANH_GRAD: Op = result_gradient!("TanhGrad", |y, dy| dy.mul(Number::sub(Constants::one_of(y), y.mul(y))), |context| {
-    lower_result_gradient(context, |builder, y| {
-        let one = builder.scalar_like(1.0, y)?;
-        let square = builder.multiply(y, y)?;
-        builder.binary_broadcast(Opcode::Subtract, one, square)
-    })
-});
-static SQRT_GRAD: Op = result_gradient!("SqrtGrad", |y, dy| Constants::half_of(y).mul(dy).div(y), |context| {
-    lower_result_gradient(context, |builder, y| {
-        let half = builder.scalar_like(0.5, y)?;
-        builder.binary_broadcast(Opcode::Divide, half, y)
-    })
-});
-static RSQRT_GRAD: Op = result_gradient!("RsqrtGrad", |y, dy| Number::sub(Constants::zero_of(y), Constants::half_of(y)).mul(dy.mul(y.mul(y.mul(y)))), |context| {
-    lower_result_gradient(context, |builder, y| {
-        let half = builder.scalar_like(-0.5, y)?;
-        let square = builder.multiply(y, y)?;
-        let cube = builder.multiply(square, y)?;
-        builder.binary_broadcast(Opcode::Multiply, half, cube)
-    })
-});
-static RECIPROCAL_GRAD: Op = result_gradient!("ReciprocalGrad", |y, dy| Number::sub(Constants::zero_of(y), dy).mul(y.mul(y)), |context| {
-    lower_result_gradient(context, |builder, y| {
-        let square = builder.multiply(y, y)?;
-        builder.unary(Opcode::Negate, square)
-    })
-});
-static INV_GRAD: Op = result_gradient!("InvGrad", |y, dy| Number::sub(Constants::zero_of(y), dy).mul(y.mul(y)), |context| {
-    lower_result_gradient(context, |builder, y| {
-        let square = builder.multiply(y, y)?;
-        builder.unary(Opcode::Negate, square)
-    })
-});
+static SIGMOID_GRAD: Op = result_gradient!(
+    "SigmoidGrad",
+    |y, dy| dy.mul(y.mul(Number::sub(Constants::one_of(y), y))),
+    |context| {
+        lower_result_gradient(context, |builder, y| {
+            let one = builder.scalar_like(1.0, y)?;
+            let rest = builder.binary_broadcast(Opcode::Subtract, one, y)?;
+            builder.multiply(y, rest)
+        })
+    }
+);
+static TANH_GRAD: Op = result_gradient!(
+    "TanhGrad",
+    |y, dy| dy.mul(Number::sub(Constants::one_of(y), y.mul(y))),
+    |context| {
+        lower_result_gradient(context, |builder, y| {
+            let one = builder.scalar_like(1.0, y)?;
+            let square = builder.multiply(y, y)?;
+            builder.binary_broadcast(Opcode::Subtract, one, square)
+        })
+    }
+);
+static SQRT_GRAD: Op = result_gradient!(
+    "SqrtGrad",
+    |y, dy| Constants::half_of(y).mul(dy).div(y),
+    |context| {
+        lower_result_gradient(context, |builder, y| {
+            let half = builder.scalar_like(0.5, y)?;
+            builder.binary_broadcast(Opcode::Divide, half, y)
+        })
+    }
+);
+static RSQRT_GRAD: Op = result_gradient!(
+    "RsqrtGrad",
+    |y, dy| Number::sub(Constants::zero_of(y), Constants::half_of(y)).mul(dy.mul(y.mul(y.mul(y)))),
+    |context| {
+        lower_result_gradient(context, |builder, y| {
+            let half = builder.scalar_like(-0.5, y)?;
+            let square = builder.multiply(y, y)?;
+            let cube = builder.multiply(square, y)?;
+            builder.binary_broadcast(Opcode::Multiply, half, cube)
+        })
+    }
+);
+static RECIPROCAL_GRAD: Op = result_gradient!(
+    "ReciprocalGrad",
+    |y, dy| Number::sub(Constants::zero_of(y), dy).mul(y.mul(y)),
+    |context| {
+        lower_result_gradient(context, |builder, y| {
+            let square = builder.multiply(y, y)?;
+            builder.unary(Opcode::Negate, square)
+        })
+    }
+);
+static INV_GRAD: Op = result_gradient!(
+    "InvGrad",
+    |y, dy| Number::sub(Constants::zero_of(y), dy).mul(y.mul(y)),
+    |context| {
+        lower_result_gradient(context, |builder, y| {
+            let square = builder.multiply(y, y)?;
+            builder.unary(Opcode::Negate, square)
+        })
+    }
+);
 
 /// Every op of this file.
 pub static OPS: &[&Op] = &[
-    &EXP, &EXPM1, &LOG, &LOG1P, &SIGMOID, &TANH, &SQRT, &RSQRT, &ERF, &ERFC, &LGAMMA, &SIN, &COS, &TAN, &ASIN, &ACOS,
-    &ATAN, &SINH, &COSH, &ASINH, &ACOSH, &ATANH, &FLOOR, &CEIL, &RINT, &ROUND, &NEG, &ABS, &SIGN, &SQUARE, &RECIPROCAL,
-    &INV, &DIGAMMA, &ERFINV, &IS_NAN, &IS_INF, &IS_FINITE, &SIGMOID_GRAD, &TANH_GRAD, &SQRT_GRAD, &RSQRT_GRAD,
-    &RECIPROCAL_GRAD, &INV_GRAD,
+    &EXP,
+    &EXPM1,
+    &LOG,
+    &LOG1P,
+    &SIGMOID,
+    &TANH,
+    &SQRT,
+    &RSQRT,
+    &ERF,
+    &ERFC,
+    &LGAMMA,
+    &SIN,
+    &COS,
+    &TAN,
+    &ASIN,
+    &ACOS,
+    &ATAN,
+    &SINH,
+    &COSH,
+    &ASINH,
+    &ACOSH,
+    &ATANH,
+    &FLOOR,
+    &CEIL,
+    &RINT,
+    &ROUND,
+    &NEG,
+    &ABS,
+    &SIGN,
+    &SQUARE,
+    &RECIPROCAL,
+    &INV,
+    &DIGAMMA,
+    &ERFINV,
+    &IS_NAN,
+    &IS_INF,
+    &IS_FINITE,
+    &SIGMOID_GRAD,
+    &TANH_GRAD,
+    &SQRT_GRAD,
+    &RSQRT_GRAD,
+    &RECIPROCAL_GRAD,
+    &INV_GRAD,
 ];
 
 const REALS: &[ff_tensor::DataType] = &[
     ff_tensor::DataType::FLOAT,
     ff_tensor::DataType::DOUBLE,
     ff_tensor::DataType::HALF,
-    ff_tensor::DataType::BFLOAConstants6,
+    ff_tensor::DataType::BFLOAT16,
     ff_tensor::DataType::INT8,
-    ff_tensor::DataType::INConstants6,
+    ff_tensor::DataType::INT16,
     ff_tensor::DataType::INT32,
     ff_tensor::DataType::INT64,
 ];
@@ -285,7 +540,7 @@ fn erf_derivative(context: &mut GradientContext, x: OutputRef, sign: f64) -> Res
 }
 
 fn negate(context: &mut KernelContext) -> Result<()> {
-    crate::match_number!(context.output_type(0), T => map_same::<T>(context, cost::SIMPLE, |x| negated(x)))
+    crate::match_number!(context.output_type(0), T => map_same::<T>(context, cost::SIMPLE, negated))
 }
 
 /// `-x`; unlike `0 - x` it gives the other zero for a zero.
@@ -329,7 +584,7 @@ fn round(context: &mut KernelContext) -> Result<()> {
         let input = context.take_input(0)?;
         return context.set_output(0, input);
     }
-    crate::match_float!(context.output_type(0), T => map_same::<T>(context, cost::SIMPLE, |x| Real::round_even(x)))
+    crate::match_float!(context.output_type(0), T => map_same::<T>(context, cost::SIMPLE, Real::round_even))
 }
 
 fn lower_round(context: &mut LowerContext) -> Result<()> {
@@ -385,7 +640,9 @@ fn lower_is_inf(context: &mut LowerContext) -> Result<()> {
     let input = context.input(0)?;
     let magnitude = context.builder.unary(Opcode::Abs, input)?;
     let infinity = context.builder.scalar_like(f64::INFINITY, input)?;
-    let result = context.builder.compare_broadcast(ff_hlo::Direction::Eq, magnitude, infinity)?;
+    let result = context
+        .builder
+        .compare_broadcast(ff_hlo::Direction::Eq, magnitude, infinity)?;
     context.set_output(0, result);
     Ok(())
 }

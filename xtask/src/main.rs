@@ -1,6 +1,75 @@
 //! Developer commands: `cargo xtask <command>`.
 
-fn main() {
-    eprintln!("usage: cargo xtask <headers|coverage|tidy|dist>");
-    std::process::exit(2);
+mod coverage;
+mod dist;
+mod headers;
+mod tidy;
+mod tools;
+
+use std::process::ExitCode;
+
+/// Name, the cargo feature that the command needs, what it does, and the function.
+struct Command {
+    name: &'static str,
+    feature: Option<&'static str>,
+    help: &'static str,
+    run: fn(&[String]) -> Result<(), String>,
+}
+
+const COMMANDS: &[Command] = &[
+    Command {
+        name: "dist",
+        feature: None,
+        help: "build, link and install the package: [--prefix DIR] [--no-llvm] [--profile NAME] [--archive]",
+        run: dist::run,
+    },
+    Command {
+        name: "headers",
+        feature: Some("headers"),
+        help: "write the C headers under include/ from the Rust sources: [--check]",
+        run: headers::run,
+    },
+    Command {
+        name: "tidy",
+        feature: None,
+        help: "check the rules of the house that the compiler does not know",
+        run: tidy::run,
+    },
+    Command {
+        name: "coverage",
+        feature: Some("coverage"),
+        help: "write COVERAGE.md: which ops have what: [--check]",
+        run: coverage::run,
+    },
+];
+
+fn main() -> ExitCode {
+    let arguments: Vec<String> = std::env::args().skip(1).collect();
+    let name = arguments.first().map_or("", String::as_str);
+    let Some(command) = COMMANDS.iter().find(|command| command.name == name) else {
+        eprintln!("usage: cargo xtask <command> [options]");
+        for command in COMMANDS {
+            eprintln!("  {:10} {}", command.name, command.help);
+        }
+        return ExitCode::from(2);
+    };
+    let outcome = match command.feature {
+        Some(feature) if !enabled(feature) => tools::rebuild_with(feature, &arguments),
+        _ => (command.run)(&arguments[1..]),
+    };
+    match outcome {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(message) => {
+            eprintln!("xtask {name}: {message}");
+            ExitCode::FAILURE
+        }
+    }
+}
+
+fn enabled(feature: &str) -> bool {
+    match feature {
+        "headers" => cfg!(feature = "headers"),
+        "coverage" => cfg!(feature = "coverage"),
+        _ => false,
+    }
 }

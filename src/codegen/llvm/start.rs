@@ -1,9 +1,9 @@
 //! Starts LLVM at its first use.
 //!
 //! LLVM's archives bring a few hundred C++ constructors (command-line options, registries). In the products of
-//! `cargo xtask dist` they do not run when the library is loaded: the link step collects them in a section of its
-//! own, `ff_llvm_start`, and they run here. In tests and programs that cargo links they ran before `main` as usual,
-//! and the section does not exist.
+//! `cargo xtask dist` they do not run when the library is loaded: the link step collects them in a table of its own
+//! (`tools/link/prelink.ld`), and they run here. In tests and programs that cargo links they ran before `main` as
+//! usual, and the table does not exist.
 
 use inkwell::targets::{InitializationConfig, Target};
 use std::sync::Once;
@@ -34,19 +34,19 @@ mod deferred {
     /// An entry of `.init_array`.
     pub type Constructor = unsafe extern "C" fn(i32, *const *const u8, *const *const u8);
 
-    // The linker defines the bounds of a section whose name is a C identifier; both are zero without the section.
+    // The link step defines the bounds of the table; both are zero without it.
     std::arch::global_asm!(
-        ".weak __start_ff_llvm_start",
-        ".weak __stop_ff_llvm_start",
-        ".hidden __start_ff_llvm_start",
-        ".hidden __stop_ff_llvm_start",
+        ".weak ff_llvm_start_begin",
+        ".weak ff_llvm_start_end",
+        ".hidden ff_llvm_start_begin",
+        ".hidden ff_llvm_start_end",
         ".pushsection .data.rel.ro.ff_llvm_start_bounds, \"aw\"",
         ".balign 8",
         ".globl ff_llvm_start_bounds",
         ".hidden ff_llvm_start_bounds",
         "ff_llvm_start_bounds:",
-        ".quad __start_ff_llvm_start",
-        ".quad __stop_ff_llvm_start",
+        ".quad ff_llvm_start_begin",
+        ".quad ff_llvm_start_end",
         ".popsection",
     );
 
@@ -62,13 +62,13 @@ fn run_constructors() {
     let [start, end] = unsafe { deferred::BOUNDS };
     let mut entry = start;
     while entry < end {
-        // SAFETY: the section is an array of function pointers; null entries pad it.
+        // SAFETY: the table is an array of function pointers.
         if let Some(constructor) = unsafe { *entry } {
             // SAFETY: the entries are C++ constructors of LLVM and its C++ library, in their order; each runs once,
             // before any other code of theirs. They ignore their arguments.
             unsafe { constructor(0, std::ptr::null(), std::ptr::null()) };
         }
-        // SAFETY: stays within the section or one past it.
+        // SAFETY: stays within the table or one past it.
         entry = unsafe { entry.add(1) };
     }
 }

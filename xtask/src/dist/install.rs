@@ -1,0 +1,147 @@
+//! The layout of a release archive: `include/`, `lib/` with its CMake and pkg-config files, `LICENSE`.
+
+use super::{Products, RELEASE};
+use crate::tools::{self, copy, create_folder, read, root, run, write};
+use std::fs;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+/// The names under which programs ask for the library.
+const NAMES: [&str; 3] = ["tensorflow_cc", "tensorflow", "tensorflow_framework"];
+
+/// Puts everything under `prefix`. Only our own files there are replaced.
+pub fn install(products: &Products, prefix: &Path) -> Result<(), String> {
+    for old in [
+        "include/tensorflow",
+        "include/tsl",
+        "include/xla",
+        "include/ferroflow",
+    ] {
+        let _ = fs::remove_dir_all(prefix.join(old));
+    }
+    let lib = prefix.join("lib");
+    create_folder(&lib)?;
+    copy(
+        &products.archive,
+        &lib.join(products.archive.file_name().unwrap_or_default()),
+    )?;
+    match std::env::consts::OS {
+        "macos" => install_dylib(products, &lib)?,
+        "windows" => install_dll(products, prefix)?,
+        _ => install_so(products, &lib)?,
+    }
+    install_headers(prefix)?;
+    install_package_files(prefix)?;
+    copy(&root().join("LICENSE"), &prefix.join("LICENSE"))
+}
+
+/// One file; the other names are links to it, so that a process that asks for several loads one library.
+fn install_so(products: &Products, lib: &Path) -> Result<(), String> {
+    let file = format!("lib{}.so.{RELEASE}", NAMES[0]);
+    place(&products.shared, &lib.join(&file))?;
+    for name in NAMES {
+        if name != NAMES[0] {
+            symlink(&file, &lib.join(format!("lib{name}.so.{RELEASE}")))?;
+        }
+        symlink(&file, &lib.join(format!("lib{name}.so.2")))?;
+        symlink(&format!("lib{name}.so.2"), &lib.join(format!("lib{name}.so")))?;
+    }
+    Ok(())
+}
+
+fn install_dylib(products: &Products, lib: &Path) -> Result<(), String> {
+    let file = format!("lib{}.{RELEASE}.dylib", NAMES[0]);
+    place(&products.shared, &lib.join(&file))?;
+    for name in NAMES {
+        symlink(&file, &lib.join(format!("lib{name}.2.dylib")))?;
+        symlink(
+            &format!("lib{name}.2.dylib"),
+            &lib.join(format!("lib{name}.dylib")),
+        )?;
+    }
+    Ok(())
+}
+
+/// Windows has no links that archives keep: programs name `tensorflow.dll` or `tensorflow_cc.dll`, so both are files.
+fn install_dll(products: &Products, prefix: &Path) -> Result<(), String> {
+    for name in ["tensorflow_cc", "tensorflow"] {
+        copy(&products.shared, &prefix.join("lib").join(format!("{name}.dll")))?;
+        if let Some(import) = &products.import {
+            copy(import, &prefix.join("lib").join(format!("{name}.lib")))?;
+        }
+    }
+    Ok(())
+}
+
+/// Replaces a library by renaming, so that a process that has the old one loaded keeps it.
+fn place(from: &Path, to: &Path) -> Result<(), String> {
+    let new = to.with_extension("new");
+    copy(from, &new)?;
+    fs::rename(&new, to).map_err(|error| format!("{}: {error}", to.display()))
+}
+
+#[cfg(unix)]
+fn symlink(target: &str, link: &Path) -> Result<(), String> {
+    let _ = fs::remove_file(link);
+    std::os::unix::fs::symlink(target, link).map_err(|error| format!("{}: {error}", link.display()))
+}
+
+#[cfg(not(unix))]
+fn symlink(target: &str, link: &Path) -> Result<(), String> {
+    copy(&link.with_file_name(target), link)
+}
+
+fn install_headers(prefix: &Path) -> Result<(), String> {
+    let include = root().join("include");
+    for file in tools::files_below(&include, &["h", "hpp", "inc"])? {
+        let relative = file.strip_prefix(&include).unwrap_or(&file);
+        copy(&file, &prefix.join("include").join(relative))?;
+    }
+    Ok(())
+}
+
+/// CMake and pkg-config files, with the release filled in.
+fn install_package_files(prefix: &Path) -> Result<(), String> {
+    let folder = root().join("cmake");
+    let templates: [(&str, &str); 7] = [
+        ("TensorFlowTargets.cmake", "lib/cmake/TensorFlow"),
+        ("TensorFlowConfig.cmake", "lib/cmake/TensorFlow"),
+        (
+            "ConfigVersion.cmake.in",
+            "lib/cmake/TensorFlow/TensorFlowConfigVersion.cmake",
+        ),
+        ("TensorflowCCConfig.cmake", "lib/cmake/TensorflowCC"),
+        (
+            "ConfigVersion.cmake.in",
+            "lib/cmake/TensorflowCC/TensorflowCCConfigVersion.cmake",
+        ),
+        ("tensorflow.pc.in", "lib/pkgconfig/tensorflow.pc"),
+        ("tensorflow_cc.pc.in", "lib/pkgconfig/tensorflow_cc.pc"),
+    ];
+    for (template, target) in templates {
+        let text = read(&folder.join(template))?.replace("@RELEASE@", RELEASE);
+        let target = prefix.join(target);
+        let target = if template.ends_with(".in") {
+            target
+        } else {
+            target.join(template)
+        };
+        write(&target, &text)?;
+    }
+    Ok(())
+}
+
+/// Packs the prefix as `libtensorflow-cpu-<os>-<arch>.tar.gz` beside it.
+pub fn archive(prefix: &Path) -> Result<(), String> {
+    let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
+    let folder: PathBuf = prefix.parent().unwrap_or(prefix).to_path_buf();
+    let file = folder.join(format!("libtensorflow-cpu-{os}-{arch}-{RELEASE}.tar.gz"));
+    run(Command::new("tar")
+        .arg("-czf")
+        .arg(&file)
+        .arg("-C")
+        .arg(prefix)
+        .args(["include", "lib", "LICENSE"]))?;
+    println!("packed {}", file.display());
+    Ok(())
+}

@@ -3,3 +3,4 @@
 pub mod dispatch;
 pub mod elementwise;
 pub mod math;
+pub mod nn;

@@ -1,7 +1,7 @@
 //! Pieces that gradients of numeric ops share.
 
 use ff_op::{Attrs, GradientContext, OutputRef};
-use ff_tensor::{DataType, Result, Shape, Tensor, bf16, f16, status};
+use ff_tensor::{DataType, Result, Tensor, bf16, f16, status};
 
 /// Attributes of an op with one type.
 pub fn typed(dtype: DataType) -> Attrs {
@@ -74,14 +74,53 @@ pub fn set_broadcast(context: &mut GradientContext, da: OutputRef, db: OutputRef
         typed(DataType::INT32),
     )?;
     for (index, gradient, dims) in [(0, da, a_dims), (1, db, b_dims)] {
-        let axes = OutputRef { node: axes, index };
-        let attrs = typed(context.dtype(gradient))
-            .with("Tidx", DataType::INT32)
-            .with("keep_dims", false);
-        let sum = context.op("Sum", &[gradient, axes], attrs.clone())?;
-        let attrs = typed(context.dtype(gradient)).with("Tshape", DataType::INT32);
-        let reshaped = context.op("Reshape", &[sum, dims], attrs)?;
-        context.set(index as usize, reshaped);
+        set_summed(
+            context,
+            index,
+            gradient,
+            OutputRef {
+                node: axes,
+                index: index as u32,
+            },
+            dims,
+        )?;
     }
     Ok(())
+}
+
+/// Sets the gradient of an input: summed along `axes`, then in the input's shape.
+fn set_summed(
+    context: &mut GradientContext,
+    index: usize,
+    gradient: OutputRef,
+    axes: OutputRef,
+    dims: OutputRef,
+) -> Result<()> {
+    let attrs = typed(context.dtype(gradient))
+        .with("Tidx", DataType::INT32)
+        .with("keep_dims", false);
+    let sum = context.op("Sum", &[gradient, axes], attrs)?;
+    let attrs = typed(context.dtype(gradient)).with("Tshape", DataType::INT32);
+    let reshaped = context.op("Reshape", &[sum, dims], attrs)?;
+    context.set(index, reshaped);
+    Ok(())
+}
+
+/// Sets the gradient of an input that was broadcast to the output: summed to the input's shape.
+pub fn set_reduced(context: &mut GradientContext, index: usize, gradient: OutputRef) -> Result<()> {
+    let input = context.input(index)?;
+    let (shape, result) = (context.host.shape(input), context.host.shape(gradient));
+    if shape.is_fully_known() && shape == result {
+        context.set(index, gradient);
+        return Ok(());
+    }
+    let (dims, result_dims) = (shape_of(context, input)?, shape_of(context, gradient)?);
+    let attrs = typed(DataType::INT32);
+    let axes = context.host.add_node(
+        "BroadcastGradientArgs",
+        "BroadcastGradientArgs",
+        &[dims, result_dims],
+        attrs,
+    )?;
+    set_summed(context, index, gradient, OutputRef { node: axes, index: 0 }, dims)
 }

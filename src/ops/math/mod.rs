@@ -1,13 +1,26 @@
 //! Numbers: elementwise arithmetic and functions, comparisons, reductions, matrix products.
 
 mod arithmetic;
+mod cast;
 mod compare;
 mod division;
-mod gradients;
+pub mod gradients;
+mod matmul;
 pub mod number;
+mod reduction;
+mod select;
 mod unary;
 
 use ff_op::Op;
 
 /// Every op of this folder.
-pub static OPS: &[&[&Op]] = &[arithmetic::OPS, compare::OPS, division::OPS, unary::OPS];
+pub static OPS: &[&[&Op]] = &[
+    arithmetic::OPS,
+    cast::OPS,
+    compare::OPS,
+    division::OPS,
+    matmul::OPS,
+    reduction::OPS,
+    select::OPS,
+    unary::OPS,
+];

@@ -1,0 +1,190 @@
+//! Convolutions: Conv2D, Conv3D, depthwise; any format, padding, dilation and number of groups.
+
+use super::geometry::{Axis, Format, Padding, axis, output_extent};
+use ff_hlo::{ConvolutionConfig, ConvolutionDims, Window, WindowDimension};
+use ff_op::{Attrs, Gradient, GradientContext, Kernel, LowerContext, Op, OutputRef, ShapeContext};
+use ff_tensor::{DataType, Result, ensure};
+
+static CONV2D: Op = Op {
+    name: "Conv2D",
+    shape: |context| shape(context, 2, false),
+    kernels: &[Kernel::FROM_LOWERING],
+    lower: Some(|context| lower(context, 2, false)),
+    gradient: Gradient::Fn(|context| gradient(context, "Conv2DBackpropInput", "Conv2DBackpropFilter")),
+    ..Op::PURE
+};
+static CONV3D: Op = Op {
+    name: "Conv3D",
+    shape: |context| shape(context, 3, false),
+    kernels: &[Kernel::FROM_LOWERING],
+    lower: Some(|context| lower(context, 3, false)),
+    gradient: Gradient::Missing,
+    ..Op::PURE
+};
+static DEPTHWISE: Op = Op {
+    name: "DepthwiseConv2dNative",
+    shape: |context| shape(context, 2, true),
+    kernels: &[Kernel::FROM_LOWERING],
+    lower: Some(|context| lower(context, 2, true)),
+    gradient: Gradient::Fn(|context| {
+        gradient(
+            context,
+            "DepthwiseConv2dNativeBackpropInput",
+            "DepthwiseConv2dNativeBackpropFilter",
+        )
+    }),
+    ..Op::PURE
+};
+
+/// Every op of this file.
+pub static OPS: &[&Op] = &[&CONV2D, &CONV3D, &DEPTHWISE];
+
+/// Input `[N, spatial.., C]` (or `[N, C, spatial..]`), filter `[spatial.., C / groups, out]`; depthwise
+/// `[spatial.., C, multiplier]`.
+fn shape(context: &mut ShapeContext, spatial: usize, depthwise: bool) -> Result<()> {
+    let input = context.input_with_rank(0, spatial + 2)?;
+    let filter = context.input_with_rank(1, spatial + 2)?;
+    let attrs = context.attrs();
+    let format = Format::of(attrs, spatial)?;
+    let strides = format.spatial_of(attrs, "strides", false)?;
+    let dilations = format.spatial_of(attrs, "dilations", false)?;
+    let padding = Padding::of(attrs, format)?;
+    let channels = input.dim(format.channels() as i64);
+    let (filter_in, filter_out) = (filter.dim(spatial as i64), filter.dim(spatial as i64 + 1));
+    let name = context.node().op_name();
+    let out = if depthwise {
+        ensure!(
+            channels < 0 || filter_in < 0 || channels == filter_in,
+            InvalidArgument,
+            "Dimensions must be equal, but are {channels} and {filter_in} for '{}' (op: '{name}') with input shapes: {input}, {filter}.",
+            context.node().describe()
+        );
+        ff_tensor::dim::mul(filter_in.max(channels), filter_out)?
+    } else {
+        ensure!(
+            channels <= 0 || filter_in < 0 || (filter_in > 0 && channels % filter_in == 0),
+            InvalidArgument,
+            "Depth of input ({channels}) is not a multiple of input depth of filter ({filter_in}) for '{}' (op: '{name}') with input shapes: {input}, {filter}.",
+            context.node().describe()
+        );
+        if channels > 0 && filter_in > 0 && filter_out >= 0 {
+            let groups = channels / filter_in;
+            ensure!(
+                filter_out % groups == 0,
+                InvalidArgument,
+                "Depth of output ({filter_out}) is not a multiple of the number of groups ({groups}) for '{}'",
+                context.node().describe()
+            );
+        }
+        filter_out
+    };
+    let mut extents = Vec::with_capacity(spatial);
+    for i in 0..spatial {
+        let (extent, window) = (input.dim(format.axis(i) as i64), filter.dim(i as i64));
+        extents.push(output_extent(
+            &padding,
+            i,
+            extent,
+            window,
+            strides[i],
+            dilations[i],
+        )?);
+    }
+    context.set_output(0, format.shape(input.dim(0), &extents, out));
+    Ok(())
+}
+
+/// The geometry of each spatial axis, for full input and filter shapes.
+pub fn axes(attrs: &Attrs, format: Format, input: &[i64], filter: &[i64]) -> Result<Vec<Axis>> {
+    let strides = format.spatial_of(attrs, "strides", false)?;
+    let dilations = format.spatial_of(attrs, "dilations", false)?;
+    let padding = Padding::of(attrs, format)?;
+    (0..format.spatial)
+        .map(|i| {
+            axis(
+                &padding,
+                i,
+                input[format.axis(i)],
+                filter[i],
+                strides[i],
+                dilations[i],
+            )
+        })
+        .collect()
+}
+
+/// HLO's axes for a data format.
+pub fn convolution_dims(format: Format) -> ConvolutionDims {
+    if format.channels_last {
+        ConvolutionDims::channels_last(format.spatial)
+    } else {
+        ConvolutionDims::channels_first(format.spatial)
+    }
+}
+
+fn lower(context: &mut LowerContext, spatial: usize, depthwise: bool) -> Result<()> {
+    let (input_dims, mut filter_dims) = (context.input_dims(0)?, context.input_dims(1)?);
+    let format = Format::of(context.attrs(), spatial)?;
+    let axes = axes(context.attrs(), format, &input_dims, &filter_dims)?;
+    let (input, mut filter) = (context.input(0)?, context.input(1)?);
+    let channels = input_dims[format.channels()];
+    if depthwise {
+        filter_dims[spatial + 1] *= filter_dims[spatial];
+        filter_dims[spatial] = 1;
+        filter = context.builder.reshape(filter, &filter_dims)?;
+    }
+    let window: Window = axes
+        .iter()
+        .map(|axis| WindowDimension {
+            stride: axis.stride,
+            padding_low: axis.low,
+            padding_high: axis.high,
+            window_dilation: axis.dilation,
+            ..WindowDimension::new(axis.window)
+        })
+        .collect();
+    let config = ConvolutionConfig {
+        window,
+        dims: convolution_dims(format),
+        feature_group_count: if filter_dims[spatial] == 0 {
+            1
+        } else {
+            channels / filter_dims[spatial]
+        },
+        batch_group_count: 1,
+    };
+    let result = context.builder.convolution(input, filter, config, None)?;
+    context.set_output(0, result);
+    Ok(())
+}
+
+/// The two gradient ops take the shape of what they make, and have the attributes of the forward op.
+fn gradient(context: &mut GradientContext, input_op: &str, filter_op: &str) -> Result<()> {
+    let incoming = context.incoming_or_zeros(0)?;
+    let (input, filter) = (context.input(0)?, context.input(1)?);
+    let mut attrs = Attrs::new();
+    for name in [
+        "T",
+        "strides",
+        "padding",
+        "explicit_paddings",
+        "data_format",
+        "dilations",
+    ] {
+        if let Some(value) = context.attrs().get(name) {
+            attrs.set(name, value.clone());
+        }
+    }
+    let shape = |context: &mut GradientContext, value: OutputRef| {
+        let attrs = Attrs::new()
+            .with("T", context.dtype(value))
+            .with("out_type", DataType::INT32);
+        context.op("Shape", &[value], attrs)
+    };
+    let (input_shape, filter_shape) = (shape(context, input)?, shape(context, filter)?);
+    let dx = context.op(input_op, &[input_shape, filter, incoming], attrs.clone())?;
+    let df = context.op(filter_op, &[input, filter_shape, incoming], attrs)?;
+    context.set(0, dx);
+    context.set(1, df);
+    Ok(())
+}

@@ -1,0 +1,100 @@
+//! Softmax and its logarithm over the last axis.
+
+use crate::math::gradients::{binary, typed};
+use ff_hlo::{Builder, Op as HloOp, Opcode};
+use ff_op::{Gradient, GradientContext, Kernel, LowerContext, Op, OutputRef, ShapeContext};
+use ff_tensor::{DataType, Result, Tensor};
+
+static SOFTMAX: Op = Op {
+    name: "Softmax",
+    shape,
+    kernels: &[Kernel::FROM_LOWERING],
+    lower: Some(|context| lower(context, softmax)),
+    gradient: Gradient::Fn(softmax_gradient),
+    ..Op::PURE
+};
+static LOG_SOFTMAX: Op = Op {
+    name: "LogSoftmax",
+    lower: Some(|context| lower(context, log_softmax)),
+    gradient: Gradient::Fn(log_softmax_gradient),
+    ..SOFTMAX
+};
+
+/// Every op of this file.
+pub static OPS: &[&Op] = &[&SOFTMAX, &LOG_SOFTMAX];
+
+fn shape(context: &mut ShapeContext) -> Result<()> {
+    let shape = context.input_with_rank_at_least(0, 1)?;
+    context.set_output(0, shape);
+    Ok(())
+}
+
+fn lower(context: &mut LowerContext, emit: fn(&mut Builder, HloOp) -> Result<HloOp>) -> Result<()> {
+    let input = context.input(0)?;
+    let dtype = context.output_type(0);
+    let wide = if dtype.size() < 4 { DataType::FLOAT } else { dtype };
+    let input = context.builder.convert(input, wide)?;
+    let result = emit(context.builder, input)?;
+    let result = context.builder.convert(result, dtype)?;
+    context.set_output(0, result);
+    Ok(())
+}
+
+/// `x - max(x)` along the last axis, and the axis.
+pub fn shifted(builder: &mut Builder, x: HloOp) -> Result<(HloOp, i64)> {
+    let dims = builder.dims(x).to_vec();
+    let axis = dims.len() as i64 - 1;
+    let largest = builder.reduce_max(x, &[axis])?;
+    let largest = builder.broadcast_reduced(largest, &dims, &[axis])?;
+    Ok((builder.binary(Opcode::Subtract, x, largest)?, axis))
+}
+
+fn softmax(builder: &mut Builder, x: HloOp) -> Result<HloOp> {
+    let dims = builder.dims(x).to_vec();
+    let (shifted, axis) = shifted(builder, x)?;
+    let exponential = builder.unary(Opcode::Exponential, shifted)?;
+    let sum = builder.reduce_sum(exponential, &[axis])?;
+    let sum = builder.broadcast_reduced(sum, &dims, &[axis])?;
+    builder.binary(Opcode::Divide, exponential, sum)
+}
+
+fn log_softmax(builder: &mut Builder, x: HloOp) -> Result<HloOp> {
+    let dims = builder.dims(x).to_vec();
+    let (shifted, axis) = shifted(builder, x)?;
+    let exponential = builder.unary(Opcode::Exponential, shifted)?;
+    let sum = builder.reduce_sum(exponential, &[axis])?;
+    let logarithm = builder.unary(Opcode::Log, sum)?;
+    let logarithm = builder.broadcast_reduced(logarithm, &dims, &[axis])?;
+    builder.binary(Opcode::Subtract, shifted, logarithm)
+}
+
+fn sum_last(context: &mut GradientContext, value: OutputRef) -> Result<OutputRef> {
+    let axis = context.constant(Tensor::vector(&[-1i32])?)?;
+    let attrs = typed(context.dtype(value))
+        .with("Tidx", DataType::INT32)
+        .with("keep_dims", true);
+    context.op("Sum", &[value, axis], attrs)
+}
+
+/// `dx = (dy - sum(dy * y)) * y`.
+fn softmax_gradient(context: &mut GradientContext) -> Result<()> {
+    let (incoming, y) = (context.incoming_or_zeros(0)?, context.output(0));
+    let product = binary(context, "Mul", incoming, y)?;
+    let sum = sum_last(context, product)?;
+    let rest = binary(context, "Sub", incoming, sum)?;
+    let gradient = binary(context, "Mul", rest, y)?;
+    context.set(0, gradient);
+    Ok(())
+}
+
+/// `dx = dy - sum(dy) * exp(y)`.
+fn log_softmax_gradient(context: &mut GradientContext) -> Result<()> {
+    let (incoming, y) = (context.incoming_or_zeros(0)?, context.output(0));
+    let attrs = typed(context.dtype(y));
+    let softmax = context.op("Exp", &[y], attrs)?;
+    let sum = sum_last(context, incoming)?;
+    let product = binary(context, "Mul", sum, softmax)?;
+    let gradient = binary(context, "Sub", incoming, product)?;
+    context.set(0, gradient);
+    Ok(())
+}

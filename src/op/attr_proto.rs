@@ -111,7 +111,7 @@ impl FunctionRef {
         NameAttrList {
             name: self.name.clone(),
             attr: self.attrs.iter().map(attr).collect(),
-            ..NameAttrList::default()
+
         }
     }
 }

@@ -1,7 +1,7 @@
 //! What travels along an edge while a step runs, and the two kinds of variables.
 
 use ff_tensor::{DataType, Result, Tensor, bail, ensure, status};
-use parking_lot::{Mutex, RwLock};
+use parking_lot::{RwLock, RwLockWriteGuard};
 use std::sync::Arc;
 
 /// A value on an edge.
@@ -29,7 +29,7 @@ pub struct RefVariable {
     pub name: String,
     /// Element type.
     pub dtype: DataType,
-    value: Mutex<Option<Tensor>>,
+    value: RwLock<Option<Tensor>>,
 }
 
 impl RefVariable {
@@ -38,13 +38,13 @@ impl RefVariable {
         RefVariable {
             name: name.into(),
             dtype,
-            value: Mutex::new(None),
+            value: RwLock::new(None),
         }
     }
 
     /// A snapshot of the value. FAILED_PRECONDITION when there is none.
     pub fn read(&self) -> Result<Tensor> {
-        self.value.lock().clone().ok_or_else(|| {
+        self.value.read().clone().ok_or_else(|| {
             status!(
                 FailedPrecondition,
                 "Attempting to use uninitialized value {}",
@@ -55,7 +55,7 @@ impl RefVariable {
 
     /// Whether there is a value.
     pub fn is_initialized(&self) -> bool {
-        self.value.lock().is_some()
+        self.value.read().is_some()
     }
 
     /// Replaces the value. INVALID_ARGUMENT for another type.
@@ -68,14 +68,14 @@ impl RefVariable {
             self.name,
             self.dtype
         );
-        *self.value.lock() = Some(tensor);
+        *self.value.write() = Some(tensor);
         Ok(())
     }
 
     /// Changes the value under the variable's lock. `update` gets the tensor and may write to it in place once it
     /// has made it writable; tensors read before never change. FAILED_PRECONDITION when there is no value.
     pub fn update(&self, update: impl FnOnce(&mut Tensor) -> Result<()>) -> Result<()> {
-        match &mut *self.value.lock() {
+        match &mut *self.value.write() {
             Some(tensor) => update(tensor),
             None => bail!(
                 FailedPrecondition,
@@ -83,6 +83,12 @@ impl RefVariable {
                 self.name
             ),
         }
+    }
+
+    /// Locks the value for changing it together with others. Whoever locks several must do so in the order of
+    /// their addresses.
+    pub fn lock(&self) -> RwLockWriteGuard<'_, Option<Tensor>> {
+        self.value.write()
     }
 }
 
@@ -148,5 +154,11 @@ impl Variable {
             Some(tensor) => update(tensor),
             None => Err(self.uninitialized()),
         }
+    }
+
+    /// Locks the value for changing it together with others. Whoever locks several must do so in the order of
+    /// their addresses.
+    pub fn lock(&self) -> RwLockWriteGuard<'_, Option<Tensor>> {
+        self.value.write()
     }
 }

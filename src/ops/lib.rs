@@ -4,3 +4,4 @@ pub mod dispatch;
 pub mod elementwise;
 pub mod math;
 pub mod nn;
+pub mod training;

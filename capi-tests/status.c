@@ -6,7 +6,7 @@
 
 #include "harness/harness.h"
 
-static void fresh(void) {
+static void new_status(void) {
     TF_Status* status = TF_NewStatus();
     print_status("new", status);
     TF_DeleteStatus(status);
@@ -107,7 +107,7 @@ static void buffer_deallocator(void) {
 }
 
 static const Case CASES[] = {
-    {"fresh", fresh},
+    {"new_status", new_status},
     {"set_and_overwrite", set_and_overwrite},
     {"long_message", long_message},
     {"payloads", payloads},

@@ -60,6 +60,11 @@ int run_cases(int argc, char** argv, const Case* cases, int count) {
     return n_named > 0 && n_found < n_named;
 }
 
+TF_Status* fresh(TF_Status* status) {
+    TF_SetStatus(status, TF_OK, "");
+    return status;
+}
+
 static const char* code_name(TF_Code code) {
     static const char* const NAMES[] = {
         "OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",

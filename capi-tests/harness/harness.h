@@ -25,6 +25,9 @@ int run_cases(int argc, char** argv, const Case* cases, int count);
 /* The argument "--data=FOLDER" of the command line, for tests that read files; "." without it. */
 const char* data_folder(void);
 
+/* Resets a status to OK and returns it: some functions of the reference leave an old error where they succeed. */
+TF_Status* fresh(TF_Status* status);
+
 /* Prints "what: CODE", and the message, if any, on a line of its own that begins with "  text:". */
 void print_status(const char* what, const TF_Status* status);
 

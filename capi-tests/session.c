@@ -5,6 +5,7 @@
 
 #include "harness/build.h"
 #include "harness/harness.h"
+#include "harness/proto.h"
 
 static TF_Graph* graph;
 static TF_Session* session;
@@ -404,22 +405,61 @@ static void conv_nchw(void) {
     run_and_print("NCHW", session, x, tensor_of(TF_FLOAT, 4, dims, values), finish(description), NULL);
 }
 
-/* v1 control flow: i = 1; while (i < 100) i = i + i */
-static void frames(void) {
-    TF_OperationDescription* description = TF_NewOperation(graph, "Enter", "enter");
-    TF_Output start = placeholder(graph, "start", TF_INT32);
-    TF_AddInput(description, start);
-    TF_SetAttrString(description, "frame_name", "loop", 4);
-    TF_Output enter = finish(description);
-    description = TF_NewOperation(graph, "Enter", "enter_limit");
-    TF_AddInput(description, int_constant(graph, "limit", 100));
-    TF_SetAttrString(description, "frame_name", "loop", 4);
-    TF_SetAttrBool(description, "is_constant", 1);
-    TF_Output limit = finish(description);
-    TF_Buffer* buffer = exported(graph);
+typedef struct {
+    const char *name, *op, *inputs[2];
+    const char* extra; /* attribute besides T=int32: "frame_name", "N", or NULL */
+} LoopNode;
+
+/* v1 control flow: i = start; while (i < 100) i = i + i. The back edge can only be imported. */
+static const LoopNode LOOP[] = {
+    {"enter", "Enter", {"start", NULL}, "frame_name"},
+    {"limit", "Enter", {"hundred", NULL}, "frame_name"},
+    {"merge", "Merge", {"enter", "next"}, "N"},
+    {"less", "Less", {"merge", "limit"}, NULL},
+    {"condition", "LoopCond", {"less", NULL}, "none"},
+    {"switch", "Switch", {"merge", "condition"}, NULL},
+    {"body", "AddV2", {"switch:1", "switch:1"}, NULL},
+    {"next", "NextIteration", {"body", NULL}, NULL},
+    {"result", "Exit", {"switch", NULL}, NULL},
+};
+
+static void add_attr(Message* node, const char* name, int field, const void* text, int64_t number) {
+    Message value = {0}, entry = {0};
+    if (text) message_text(&value, field, text);
+    else message_int(&value, field, number);
+    message_text(&entry, 1, name);
+    message_part(&entry, 2, &value);
+    message_part(node, 5, &entry);
+}
+
+static void loop_of_version_1(void) {
+    Message def = {0};
+    for (int i = 0; i < N_ELEMENTS(LOOP); ++i) {
+        Message node = {0};
+        message_text(&node, 1, LOOP[i].name);
+        message_text(&node, 2, LOOP[i].op);
+        for (int k = 0; k < 2 && LOOP[i].inputs[k]; ++k) message_text(&node, 3, LOOP[i].inputs[k]);
+        const char* extra = LOOP[i].extra ? LOOP[i].extra : "";
+        if (strcmp(extra, "none") != 0) add_attr(&node, "T", 6, NULL, TF_INT32);
+        if (strcmp(extra, "N") == 0) add_attr(&node, "N", 3, NULL, 2);
+        if (strcmp(extra, "frame_name") == 0) add_attr(&node, "frame_name", 2, "loop", 0);
+        if (strcmp(LOOP[i].name, "limit") == 0) add_attr(&node, "is_constant", 5, NULL, 1);
+        message_part(&def, 1, &node);
+    }
+    TF_Output start = placeholder(graph, "start", TF_INT32), hundred = int_constant(graph, "hundred", 100);
+    TF_ImportGraphDefOptions* options = TF_NewImportGraphDefOptions();
+    TF_ImportGraphDefOptionsAddInputMapping(options, "start", 0, start);
+    TF_ImportGraphDefOptionsAddInputMapping(options, "hundred", 0, hundred);
+    TF_Buffer* buffer = TF_NewBufferFromString(def.data, def.length);
+    TF_GraphImportGraphDef(graph, buffer, options, fresh(status));
+    print_status("import", status);
     TF_DeleteBuffer(buffer);
-    printf("built %d %d; a back edge needs an import\n", enter.oper != NULL, limit.oper != NULL);
-    run_and_print("outside of the frame", session, start, int_scalar(1), unary(graph, "Exit", "exit", enter), NULL);
+    TF_DeleteImportGraphDefOptions(options);
+    message_free(&def);
+    TF_Output result = {TF_GraphOperationByName(graph, "result"), 0};
+    run_and_print("from 3", session, start, int_scalar(3), result, NULL);
+    run_and_print("from 1", session, start, int_scalar(1), result, NULL);
+    run_and_print("from 500", session, start, int_scalar(500), result, NULL);
 }
 
 static void switch_and_merge(void) {
@@ -499,7 +539,7 @@ IN_NEW_SESSION(shape_of_a_run_time_value)
 IN_NEW_SESSION(placed_on_gpu)
 IN_NEW_SESSION(wrong_device)
 IN_NEW_SESSION(conv_nchw)
-IN_NEW_SESSION(frames)
+IN_NEW_SESSION(loop_of_version_1)
 IN_NEW_SESSION(switch_and_merge)
 IN_NEW_SESSION(evaluate_constant)
 IN_NEW_SESSION(unknown_target)
@@ -509,7 +549,7 @@ static const Case CASES[] = {
     CASE(other_graph), CASE(targets), CASE(metadata_and_options), CASE(configurations), CASE(devices), CASE(closing),
     CASE(growing), CASE(graph_deleted_first), CASE(two_sessions), CASE(reference_variable), CASE(queue),
     CASE(deadline), CASE(table), CASE(errors_in_kernels), CASE(shape_of_a_run_time_value), CASE(placed_on_gpu),
-    CASE(wrong_device), CASE(conv_nchw), CASE(frames), CASE(switch_and_merge), CASE(evaluate_constant),
+    CASE(wrong_device), CASE(conv_nchw), CASE(loop_of_version_1), CASE(switch_and_merge), CASE(evaluate_constant),
     CASE(unknown_target),
 };
 

@@ -81,9 +81,13 @@ void print_bytes(const void* bytes, size_t length) {
     }
 }
 
+void print_code(const char* what, const TF_Status* status) {
+    printf("%s: %s\n", what, code_name(TF_GetCode(status)));
+}
+
 void print_status(const char* what, const TF_Status* status) {
     const char* message = TF_Message(status);
-    printf("%s: %s\n", what, code_name(TF_GetCode(status)));
+    print_code(what, status);
     if (!message || message[0]) {
         printf("  text: ");
         if (message) print_bytes(message, strlen(message));

@@ -31,6 +31,9 @@ TF_Status* fresh(TF_Status* status);
 /* Prints "what: CODE", and the message, if any, on a line of its own that begins with "  text:". */
 void print_status(const char* what, const TF_Status* status);
 
+/* Prints "what: CODE" alone, where the text depends on which of several threads is first. */
+void print_code(const char* what, const TF_Status* status);
+
 /* Prints bytes as text, with \xNN for what is not printable. */
 void print_bytes(const void* data, size_t length);
 

@@ -1,5 +1,6 @@
 /* Library-level functions: version, op lists, loading of plug-ins. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
 
 #include "harness/harness.h"
@@ -7,26 +8,31 @@
 
 static void version(void) { printf("%s\n", TF_Version()); }
 
-/* Prints the name, and a hash of the whole definition without its prose, of every op. */
+enum { MAX_OPS = 4096, MAX_LINE = 128 };
+
+static int compare_lines(const void* a, const void* b) { return strcmp(a, b); }
+
+/* Prints name, number of inputs, outputs and attributes of every op, sorted. */
 static void all_ops(void) {
+    static char lines[MAX_OPS][MAX_LINE];
     TF_Buffer* list = TF_GetAllOpList();
     Fields fields = fields_of(list->data, list->length);
     int count = 0;
-    while (next_field(&fields)) {
+    while (count < MAX_OPS && next_field(&fields)) {
         if (fields.field != 1 || !fields.bytes) continue;
-        ++count;
-        Fields op = fields_of(fields.bytes, fields.length);
+        Fields op = fields_of(fields.bytes, fields.length), name = op;
         int n_inputs = 0, n_outputs = 0, n_attrs = 0;
-        const uint8_t* name = NULL;
-        size_t length = 0;
         while (next_field(&op)) {
-            if (op.field == 1 && op.bytes) name = op.bytes, length = op.length;
+            if (op.field == 1) name = op;
             n_inputs += op.field == 2;
             n_outputs += op.field == 3;
             n_attrs += op.field == 4;
         }
-        printf("%.*s %d %d %d\n", (int)length, (const char*)name, n_inputs, n_outputs, n_attrs);
+        snprintf(lines[count++], MAX_LINE, "%.*s %d %d %d", (int)name.length, (const char*)name.bytes, n_inputs, n_outputs,
+                 n_attrs);
     }
+    qsort(lines, (size_t)count, MAX_LINE, compare_lines);
+    for (int i = 0; i < count; ++i) printf("%s\n", lines[i]);
     printf("%d ops\n", count);
     TF_DeleteBuffer(list);
 }

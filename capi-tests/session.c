@@ -418,7 +418,8 @@ static const LoopNode LOOP[] = {
     {"less", "Less", {"merge", "limit"}, NULL},
     {"condition", "LoopCond", {"less", NULL}, "none"},
     {"switch", "Switch", {"merge", "condition"}, NULL},
-    {"body", "AddV2", {"switch:1", "switch:1"}, NULL},
+    {"turn", "Identity", {"switch:1", NULL}, NULL},
+    {"body", "AddV2", {"turn", "turn"}, NULL},
     {"next", "NextIteration", {"body", NULL}, NULL},
     {"result", "Exit", {"switch", NULL}, NULL},
 };
@@ -497,7 +498,8 @@ static void unknown_target(void) {
     TF_SessionOptions* options = TF_NewSessionOptions();
     TF_SetTarget(options, "nonsense");
     TF_Session* none = TF_NewSession(graph, options, fresh(status));
-    print_status("session", status);
+    print_code("session", status); /* the text has a part in the middle that changes from run to run */
+    printf("names it: %d\n", strstr(TF_Message(status), "target: \"nonsense\"") != NULL);
     printf("%s\n", none ? "a session" : "NULL");
     TF_DeleteSessionOptions(options);
 }

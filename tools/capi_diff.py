@@ -107,7 +107,7 @@ def main():
     parser.add_argument("names", nargs="*")
     parser.add_argument("--ours", type=pathlib.Path, required=True)
     parser.add_argument("--reference", type=pathlib.Path, default=None)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     reference = options.reference or reference_folder()
     if reference is None:
         sys.exit(77)

@@ -55,7 +55,7 @@ def main():
     parser.add_argument("--ours", type=pathlib.Path, required=True)
     parser.add_argument("--models", type=pathlib.Path, required=True)
     parser.add_argument("--basic-pitch", metavar="FOLDER", type=pathlib.Path)
-    options = parser.parse_args()
+    options = parser.parse_intermixed_args()
     run_model, train_model = options.programs / "run_model", options.programs / "train_model"
     results, pairs = [], []
     with tempfile.TemporaryDirectory() as scratch:

@@ -1,0 +1,70 @@
+# The commands of the README. `make demo` and `make test` install what is missing (tools/setup.sh says what).
+
+SHELL := /bin/bash
+PREFIX ?= $(CURDIR)/build/dist
+# Flags of `cargo xtask dist`: --no-llvm, --profile NAME.
+DIST_FLAGS ?=
+CMAKE := cmake -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH=$(PREFIX)
+CTEST := ctest --output-on-failure --no-tests=error
+# nextest where it is installed, else cargo's own runner.
+CARGO_TEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo nextest run || echo test)
+
+.PHONY: demo test bench dist setup reference lint unit package examples differential clean
+
+# Hears a melody with a neural network: a C program, a real SavedModel, the notes in words and a picture.
+demo: dist
+	PREFIX=$(PREFIX) tools/demo/run.sh
+
+# Everything that must pass before a change lands.
+test: lint unit package examples differential
+
+# Times and memory beside the reference, in one interleaved run.
+bench: dist reference
+	$(CMAKE) -S benches -B build/benches
+	cmake --build build/benches
+	tools/bench.py build/benches/bench --ours $(PREFIX)/lib/libtensorflow_cc.so.2
+
+# The package, in the layout of a release archive, under PREFIX.
+dist: setup
+	cargo xtask dist --prefix $(PREFIX) $(DIST_FLAGS)
+
+setup:
+	tools/setup.sh
+
+# The real TensorFlow that results are compared with, outside the repository.
+reference: setup
+	tools/reference/setup.sh
+
+lint: setup
+	cargo fmt --all --check
+	cargo clippy --workspace --all-targets -- -D warnings
+	cargo xtask tidy
+	if cargo deny --version >/dev/null 2>&1; then cargo deny check licenses bans sources; fi
+
+unit: setup
+	cargo $(CARGO_TEST) --workspace
+
+package: dist reference
+	$(CMAKE) -S cmake/tests -B build/package-tests -DPREFIX=$(PREFIX) -DADD_SUBDIRECTORY=ON \
+	    -DREFERENCE=$$(echo $$(tools/reference/setup.sh --where)/lib/python3*/site-packages/tensorflow)
+	cmake --build build/package-tests
+	$(CTEST) --test-dir build/package-tests
+
+examples: dist
+	BASIC_PITCH=$$(tools/demo/fetch_basic_pitch.sh) && \
+	$(CMAKE) -S examples-c -B build/examples-c -DBASIC_PITCH_MODEL=$$BASIC_PITCH
+	cmake --build build/examples-c
+	$(CTEST) --test-dir build/examples-c
+	$(CMAKE) -S examples-cpp -B build/examples-cpp
+	cmake --build build/examples-cpp
+	$(CTEST) --test-dir build/examples-cpp
+
+# C programs that run on both libraries and must print the same.
+differential: dist reference
+	$(CMAKE) -S capi-tests -B build/capi-tests
+	cmake --build build/capi-tests
+	LD_LIBRARY_PATH=$(PREFIX)/lib $(CTEST) --test-dir build/capi-tests
+	tools/capi_diff.py build/capi-tests --ours $(PREFIX)/lib
+
+clean:
+	rm -rf build target

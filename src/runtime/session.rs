@@ -207,9 +207,7 @@ impl Session {
             .options
             .is_some_and(|options| options.output_partition_graphs)
         {
-            metadata
-                .partition_graphs
-                .push(ff_proto::GraphDef::default());
+            metadata.partition_graphs.push(ff_proto::GraphDef::default());
         }
         metadata
     }

@@ -4,6 +4,7 @@ mod arithmetic;
 mod cast;
 mod compare;
 mod division;
+mod einsum;
 pub mod gradients;
 mod matmul;
 pub mod number;
@@ -19,6 +20,7 @@ pub static OPS: &[&[&Op]] = &[
     cast::OPS,
     compare::OPS,
     division::OPS,
+    einsum::OPS,
     matmul::OPS,
     reduction::OPS,
     select::OPS,

@@ -1,0 +1,217 @@
+//! Loading a SavedModel: pick the meta graph, import it, restore its variables, run its initialisation.
+
+use crate::options::SessionOptions;
+use crate::session::{RunRequest, Session, SharedGraph};
+use ff_graph::{Graph, ImportOptions, NodeId, import_graph_def};
+use ff_op::{OutputRef, Registry};
+use ff_platform::files;
+use ff_proto::{Bytes, Message, MetaGraphDef, RunOptions, SavedModel};
+use ff_tensor::{Result, Shape, TString, Tensor, ensure, status};
+use parking_lot::Mutex;
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+/// A SavedModel that is ready to run.
+pub struct LoadedModel {
+    /// Its graph.
+    pub graph: Arc<SharedGraph>,
+    /// A session with its variables restored and its tables initialised.
+    pub session: Session,
+    /// The meta graph that was loaded: signatures, assets, collections.
+    pub meta_graph: MetaGraphDef,
+}
+
+/// Loads the meta graph of `directory` whose tags are exactly `tags`, in any order.
+///
+/// NOT_FOUND when there is no SavedModel or no such meta graph; INVALID_ARGUMENT or DATA_LOSS for damaged files.
+pub fn load_saved_model(
+    registry: Arc<Registry>,
+    directory: &str,
+    tags: &[String],
+    options: SessionOptions,
+    run_options: Option<&RunOptions>,
+) -> Result<LoadedModel> {
+    let saved_model = read(directory)?;
+    let mut meta_graph = find_meta_graph(saved_model, tags)?;
+    let graph_def = meta_graph.graph_def.take().unwrap_or_default();
+    let mut graph = Graph::new(registry);
+    import_graph_def(&mut graph, graph_def, &ImportOptions::default())?;
+    let graph = Arc::new(Mutex::new(graph));
+    let session = Session::new(graph.clone(), options)?;
+    let loader = Loader {
+        directory,
+        meta_graph: &meta_graph,
+        graph: &graph,
+        session: &session,
+        run_options,
+    };
+    let assets = loader.assets()?;
+    loader.restore(&assets)?;
+    loader.initialize(&assets)?;
+    Ok(LoadedModel {
+        graph,
+        session,
+        meta_graph,
+    })
+}
+
+fn read(directory: &str) -> Result<SavedModel> {
+    let base = directory.trim_end_matches('/');
+    let binary = format!("{base}/saved_model.pb");
+    if files::exists(&binary) {
+        return SavedModel::decode(Bytes::from(files::read(&binary)?))
+            .map_err(|error| status!(DataLoss, "Can't parse {binary} as binary proto: {error}"));
+    }
+    let text = format!("{base}/saved_model.pbtxt");
+    if files::exists(&text) {
+        let content = String::from_utf8_lossy(&files::read(&text)?).into_owned();
+        return ff_proto::text::parse(&content)
+            .map_err(|error| status!(DataLoss, "Can't parse {text} as text proto: {error}"));
+    }
+    Err(status!(
+        NotFound,
+        "Could not find SavedModel .pb or .pbtxt at supplied export directory path: {directory}. Check that the directory exists and that you have the right permissions for accessing it."
+    ))
+}
+
+fn find_meta_graph(saved_model: SavedModel, tags: &[String]) -> Result<MetaGraphDef> {
+    let wanted: BTreeSet<&str> = tags.iter().map(String::as_str).collect();
+    let fits = |meta_graph: &MetaGraphDef| {
+        let info = meta_graph.meta_info_def.as_ref();
+        let have: BTreeSet<&str> = info
+            .into_iter()
+            .flat_map(|info| info.tags.iter().map(String::as_str))
+            .collect();
+        have == wanted
+    };
+    let found = saved_model.meta_graphs.into_iter().find(fits);
+    found.ok_or_else(|| {
+        let list: String = wanted.iter().map(|tag| format!("{tag} ")).collect();
+        status!(
+            NotFound,
+            "Could not find meta graph def matching supplied tags: {{ {list}}}. To inspect available tag-sets in the SavedModel, please use the SavedModel CLI: `saved_model_cli`"
+        )
+    })
+}
+
+struct Loader<'a> {
+    directory: &'a str,
+    meta_graph: &'a MetaGraphDef,
+    graph: &'a SharedGraph,
+    session: &'a Session,
+    run_options: Option<&'a RunOptions>,
+}
+
+impl Loader<'_> {
+    fn path(&self, parts: &str) -> String {
+        format!("{}/{parts}", self.directory.trim_end_matches('/'))
+    }
+
+    /// The output that a tensor name (`node:index`) means.
+    fn output(&self, name: &str) -> Result<OutputRef> {
+        let (node, index) = match name.rsplit_once(':') {
+            Some((node, index)) if index.bytes().all(|digit| digit.is_ascii_digit()) && !index.is_empty() => {
+                (node, index.parse().unwrap_or(u32::MAX))
+            }
+            _ => (name, 0),
+        };
+        Ok(OutputRef {
+            node: self.node(node)?,
+            index,
+        })
+    }
+
+    fn node(&self, name: &str) -> Result<NodeId> {
+        let found = self.graph.lock().find(name);
+        found.ok_or_else(|| {
+            status!(
+                NotFound,
+                "The SavedModel names '{name}', which is not in its graph"
+            )
+        })
+    }
+
+    /// What to feed for the model's asset files: their full paths.
+    fn assets(&self) -> Result<Vec<(OutputRef, Tensor)>> {
+        let mut feeds = Vec::new();
+        for asset in &self.meta_graph.asset_file_def {
+            let Some(info) = &asset.tensor_info else { continue };
+            let Some(ff_proto::tensor_info::Encoding::Name(name)) = &info.encoding else {
+                continue;
+            };
+            let path = self.path(&format!("assets/{}", asset.filename));
+            feeds.push((self.output(name)?, string_scalar(&path)?));
+        }
+        Ok(feeds)
+    }
+
+    /// Restores variables, if the model has any.
+    fn restore(&self, assets: &[(OutputRef, Tensor)]) -> Result<()> {
+        let Some(saver) = &self.meta_graph.saver_def else {
+            return Ok(());
+        };
+        if saver.restore_op_name.is_empty() || !files::is_directory(&self.path("variables")) {
+            return Ok(());
+        }
+        let prefix = self.path("variables/variables");
+        if !files::exists(&format!("{prefix}.index")) && !files::exists(&prefix) {
+            return Ok(());
+        }
+        let mut feeds = assets.to_vec();
+        feeds.push((self.output(&saver.filename_tensor_name)?, string_scalar(&prefix)?));
+        self.run(&feeds, self.node(&saver.restore_op_name)?)
+    }
+
+    /// Runs the op that initialises tables and the like, if the model names one.
+    fn initialize(&self, assets: &[(OutputRef, Tensor)]) -> Result<()> {
+        match self.init_op()? {
+            Some(name) => self.run(assets, self.output(&name)?.node),
+            None => Ok(()),
+        }
+    }
+
+    fn init_op(&self) -> Result<Option<String>> {
+        const SIGNATURE: &str = "__saved_model_init_op";
+        if let Some(info) = self
+            .meta_graph
+            .signature_def
+            .get(SIGNATURE)
+            .and_then(|def| def.outputs.get(SIGNATURE))
+        {
+            if let Some(ff_proto::tensor_info::Encoding::Name(name)) = &info.encoding {
+                return Ok(Some(name.clone()));
+            }
+        }
+        for key in ["saved_model_main_op", "legacy_init_op"] {
+            let Some(collection) = self.meta_graph.collection_def.get(key) else {
+                continue;
+            };
+            let Some(ff_proto::collection_def::Kind::NodeList(list)) = &collection.kind else {
+                continue;
+            };
+            ensure!(
+                list.value.len() == 1,
+                FailedPrecondition,
+                "Expected exactly one main op in : {}",
+                self.directory
+            );
+            return Ok(list.value.first().cloned());
+        }
+        Ok(None)
+    }
+
+    fn run(&self, feeds: &[(OutputRef, Tensor)], target: NodeId) -> Result<()> {
+        let request = RunRequest {
+            feeds,
+            fetches: &[],
+            targets: &[target],
+            options: self.run_options,
+            want_metadata: false,
+        };
+        self.session.run(&request).map(drop)
+    }
+}
+
+fn string_scalar(text: &str) -> Result<Tensor> {
+    Tensor::from_strings(Shape::scalar(), vec![TString::from(text)])
+}

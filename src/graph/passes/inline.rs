@@ -1,0 +1,181 @@
+//! Puts the bodies of called functions in the place of the calls.
+//!
+//! Assumes: a pruned graph.
+//! Guarantees: nodes of a body that read or write state run after what the call waited for; what waited for the call
+//! waits for the results and for the body's nodes with effects, which run even if no result needs them.
+//! Does not: inline a function into itself, calls nested deeper than [`DEEPEST`] or beyond
+//! [`MOST_NODES`] in all,
+//! bodies with v1 loops. Such calls stay and run as calls.
+
+use super::rebuild::{Rebuild, in_order};
+use super::{Goal, Graph};
+use crate::{FunctionBody, NodeId};
+use ff_op::{Effects, FunctionRef, NodeInfo, OutputRef};
+use ff_tensor::Result;
+use rustc_hash::FxHashMap;
+use std::sync::Arc;
+
+const DEEPEST: usize = 32;
+const MOST_NODES: usize = 500_000;
+
+/// See the module.
+pub fn run(graph: Graph, goal: Goal) -> Result<(Graph, Goal)> {
+    if !graph.nodes().any(|(_, node)| called(&node.info).is_some()) {
+        return Ok((graph, goal));
+    }
+    let mut inliner = Inliner { rebuild: Rebuild::of(&graph), effects: Vec::new() };
+    for id in in_order(&graph)? {
+        let function = called(&graph.node(id).info);
+        let body = function.and_then(|function| inliner.body(&graph, function, &[]));
+        match body {
+            Some(body) => inliner.call(&graph, id, body)?,
+            None => {
+                inliner.rebuild.copy(&graph, id)?;
+            }
+        }
+    }
+    let effects = inliner.effects;
+    let (graph, mut goal) = inliner.rebuild.finish(&goal)?;
+    goal.targets.extend(effects);
+    Ok((graph, goal))
+}
+
+/// The function that a node calls and nothing else.
+fn called(info: &NodeInfo) -> Option<&FunctionRef> {
+    match info.op_name() {
+        "PartitionedCall" | "StatefulPartitionedCall" => info.attrs.func("f").ok(),
+        _ => None,
+    }
+}
+
+/// A body to put in, and the functions whose bodies it lies in.
+struct Body {
+    function: FunctionBody,
+    prefix: String,
+    within: Vec<String>,
+}
+
+struct Inliner {
+    rebuild: Rebuild,
+    /// Nodes of bodies that must run although no result needs them.
+    effects: Vec<NodeId>,
+}
+
+/// What became of the values and ends of a body's nodes.
+#[derive(Default)]
+struct Inner {
+    values: FxHashMap<OutputRef, OutputRef>,
+    ends: FxHashMap<NodeId, Vec<NodeId>>,
+}
+
+impl Inliner {
+    /// The body of a function, unless it must stay a call.
+    fn body(&self, graph: &Graph, function: &FunctionRef, within: &[String]) -> Option<Body> {
+        if within.len() >= DEEPEST || within.contains(&function.name) || self.rebuild.graph.len() > MOST_NODES {
+            return None;
+        }
+        // A function that cannot be made stays a call, which reports why.
+        let body = FunctionBody::instantiate(graph.registry(), graph.functions(), function).ok()?;
+        // Back edges of v1 loops are set at the end of a rebuild, which works on the outer graph only.
+        if body.graph().nodes().any(|(_, node)| super::cse::is_control_flow(node.info.op_name())) {
+            return None;
+        }
+        let within = within.iter().cloned().chain([function.name.clone()]).collect();
+        Some(Body { function: body, prefix: String::new(), within })
+    }
+
+    /// Puts a body in the place of a call of the old graph.
+    fn call(&mut self, graph: &Graph, id: NodeId, mut body: Body) -> Result<()> {
+        let node = graph.node(id);
+        let controls = self.rebuild.controls(graph, id);
+        let arguments: Option<Vec<OutputRef>> = node.inputs.iter().map(|input| self.rebuild.value(*input)).collect();
+        let Some(arguments) = arguments else {
+            self.rebuild.copy(graph, id)?;
+            return Ok(());
+        };
+        body.prefix = node.info.name.clone();
+        let (results, end) = self.put(&body, &arguments, &controls)?;
+        for (index, result) in results.into_iter().enumerate() {
+            self.rebuild.set_value(OutputRef { node: id, index: index as u32 }, result);
+        }
+        self.rebuild.set_end(id, end);
+        Ok(())
+    }
+
+    /// Adds the nodes of a body; gives its results and what stands for its end. Calls within are put in by a stack
+    /// of their own depth, which [`DEEPEST`] bounds.
+    fn put(
+        &mut self,
+        body: &Body,
+        arguments: &[OutputRef],
+        controls: &[NodeId],
+    ) -> Result<(Vec<OutputRef>, Vec<NodeId>)> {
+        let graph = body.function.graph();
+        let mut inner = Inner::default();
+        for (argument, value) in body.function.arguments().iter().zip(arguments) {
+            inner.values.insert(*argument, *value);
+        }
+        for id in in_order(graph)? {
+            let is_argument = body.function.arguments().iter().any(|argument| argument.node == id);
+            if is_argument {
+                continue;
+            }
+            self.put_node(body, graph, id, controls, &mut inner)?;
+        }
+        let results: Vec<OutputRef> = body
+            .function
+            .results()
+            .iter()
+            .map(|result| inner.values.get(result).copied())
+            .collect::<Option<_>>()
+            .ok_or_else(|| ff_tensor::status!(Internal, "a result of {} was lost", body.prefix))?;
+        let targets = body.function.targets().iter().flat_map(|target| inner.ends.get(target).cloned());
+        let mut end: Vec<NodeId> = targets.flatten().collect();
+        self.effects.extend(&end);
+        end.extend(results.iter().map(|result| result.node));
+        end.extend(controls);
+        end.sort_unstable();
+        end.dedup();
+        Ok((results, end))
+    }
+
+    fn put_node(
+        &mut self,
+        body: &Body,
+        graph: &Graph,
+        id: NodeId,
+        controls: &[NodeId],
+        inner: &mut Inner,
+    ) -> Result<()> {
+        let node = graph.node(id);
+        let lost = || ff_tensor::status!(Internal, "{} in {} has no input", node.info.describe(), body.prefix);
+        let inputs: Vec<OutputRef> =
+            node.inputs.iter().map(|input| inner.values.get(input).copied()).collect::<Option<_>>().ok_or_else(lost)?;
+        let mut waits: Vec<NodeId> =
+            node.control_inputs.iter().flat_map(|control| inner.ends.get(control).cloned().unwrap_or_default()).collect();
+        if node.info.op.effects != Effects::Pure || node.info.op.def.is_stateful {
+            waits.extend(controls);
+        }
+        waits.sort_unstable();
+        waits.dedup();
+        let nested = called(&node.info).and_then(|function| self.body(graph, function, &body.within));
+        if let Some(mut nested) = nested {
+            nested.prefix = format!("{}/{}", body.prefix, node.info.name);
+            let (results, end) = self.put(&nested, &inputs, &waits)?;
+            for (index, result) in results.into_iter().enumerate() {
+                inner.values.insert(OutputRef { node: id, index: index as u32 }, result);
+            }
+            inner.ends.insert(id, end);
+            return Ok(());
+        }
+        let mut info = (*node.info).clone();
+        info.name = format!("{}/{}", body.prefix, node.info.name);
+        let new = self.rebuild.add(Arc::new(info), inputs, waits)?;
+        self.rebuild.graph.set_shapes(new, node.shapes.clone(), node.handles.clone());
+        for index in 0..node.info.output_types.len() as u32 {
+            inner.values.insert(OutputRef { node: id, index }, OutputRef { node: new, index });
+        }
+        inner.ends.insert(id, vec![new]);
+        Ok(())
+    }
+}

@@ -1,0 +1,47 @@
+//! Passes over a graph that is about to be planned. Each makes a new graph; the client's stays as it is.
+//!
+//! [`optimize`] is the pipeline. A pass keeps what [`Goal`] names: the values fed, fetched and the nodes targeted.
+
+mod cse;
+mod fold;
+mod inline;
+mod prune;
+mod rebuild;
+mod simplify;
+
+use crate::{Graph, NodeId};
+use ff_op::OutputRef;
+use ff_tensor::Result;
+
+/// What a run wants of a graph.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Goal {
+    /// Outputs whose values are given.
+    pub feeds: Vec<OutputRef>,
+    /// Outputs whose values are wanted.
+    pub fetches: Vec<OutputRef>,
+    /// Nodes to run.
+    pub targets: Vec<NodeId>,
+}
+
+/// How much to do.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Level {
+    /// Only take out what is not needed.
+    Prune,
+    /// Also inline calls, fold constants, merge equal nodes.
+    Full,
+}
+
+/// A graph with only what `goal` needs, improved as far as `level` says, and the goal in terms of it.
+pub fn optimize(graph: &Graph, goal: &Goal, level: Level) -> Result<(Graph, Goal)> {
+    let (graph, goal) = prune::run(graph, goal)?;
+    if level == Level::Prune {
+        return Ok((graph, goal));
+    }
+    let (graph, goal) = inline::run(graph, goal)?;
+    let (graph, goal) = simplify::run(graph, goal)?;
+    let (graph, goal) = fold::run(graph, goal)?;
+    let (graph, goal) = cse::run(graph, goal)?;
+    prune::run(&graph, &goal)
+}

@@ -3,6 +3,7 @@
 mod functions;
 mod graph;
 mod library;
+pub mod passes;
 
 pub use functions::FunctionBody;
 pub use graph::{Graph, Node, NodeId};

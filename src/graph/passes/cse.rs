@@ -37,14 +37,22 @@ pub fn run(graph: Graph, goal: Goal) -> Result<(Graph, Goal)> {
 
 fn can_merge(node: &Node) -> bool {
     let plain = |value: &AttrValue| {
-        !matches!(value, AttrValue::Tensor(_) | AttrValue::Tensors(_) | AttrValue::Func(_) | AttrValue::Funcs(_))
+        !matches!(
+            value,
+            AttrValue::Tensor(_) | AttrValue::Tensors(_) | AttrValue::Func(_) | AttrValue::Funcs(_)
+        )
     };
     node.info.op.effects == Effects::Pure
         && !node.info.op.def.is_stateful
         && !node.inputs.is_empty()
         && node.control_inputs.is_empty()
         && node.control_outputs.is_empty()
-        && !node.info.input_types.iter().chain(&node.info.output_types).any(|dtype| dtype.is_ref())
+        && !node
+            .info
+            .input_types
+            .iter()
+            .chain(&node.info.output_types)
+            .any(|dtype| dtype.is_ref())
         && !is_control_flow(node.info.op_name())
         && node.info.attrs.iter().all(|(_, value)| plain(value))
 }
@@ -52,7 +60,10 @@ fn can_merge(node: &Node) -> bool {
 /// Ops of v1 control flow: merging them would join loops.
 pub fn is_control_flow(op: &str) -> bool {
     let op = op.strip_prefix("Ref").unwrap_or(op);
-    matches!(op, "Switch" | "_SwitchN" | "Merge" | "Enter" | "Exit" | "NextIteration" | "LoopCond" | "ControlTrigger")
+    matches!(
+        op,
+        "Switch" | "_SwitchN" | "Merge" | "Enter" | "Exit" | "NextIteration" | "LoopCond" | "ControlTrigger"
+    )
 }
 
 fn key(node: &Node, inputs: &[OutputRef]) -> String {
@@ -60,6 +71,13 @@ fn key(node: &Node, inputs: &[OutputRef]) -> String {
     attrs.sort_by_key(|(name, _)| *name);
     let mut key = String::new();
     // Writing to a string does not fail.
-    let _ = write!(key, "{} {} {:?} {:?}", node.info.op_name(), node.info.device, inputs, attrs);
+    let _ = write!(
+        key,
+        "{} {} {:?} {:?}",
+        node.info.op_name(),
+        node.info.device,
+        inputs,
+        attrs
+    );
     key
 }

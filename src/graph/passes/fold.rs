@@ -23,12 +23,22 @@ pub fn run(graph: Graph, goal: Goal) -> Result<(Graph, Goal)> {
     let host = RunOneHost::new();
     for id in in_order(&graph)? {
         let node = graph.node(id);
-        let inputs = if can_fold(node) && !goal.targets.contains(&id) { constants(&rebuild, node) } else { None };
+        let inputs = if can_fold(node) && !goal.targets.contains(&id) {
+            constants(&rebuild, node)
+        } else {
+            None
+        };
         match inputs.and_then(|inputs| fold(node, inputs, &host)) {
             Some(outputs) => {
                 for (index, output) in outputs.into_iter().enumerate() {
                     let value = add_constant(&mut rebuild, node, index, output)?;
-                    rebuild.set_value(OutputRef { node: id, index: index as u32 }, value);
+                    rebuild.set_value(
+                        OutputRef {
+                            node: id,
+                            index: index as u32,
+                        },
+                        value,
+                    );
                 }
             }
             None => {
@@ -45,7 +55,11 @@ fn can_fold(node: &Node) -> bool {
         && !node.inputs.is_empty()
         && node.control_inputs.is_empty()
         && !is_control_flow(node.info.op_name())
-        && node.info.output_types.iter().all(|dtype| dtype.is_plain() && !dtype.is_ref())
+        && node
+            .info
+            .output_types
+            .iter()
+            .all(|dtype| dtype.is_plain() && !dtype.is_ref())
         && node.info.input_types.iter().all(|dtype| !dtype.is_ref())
 }
 
@@ -54,7 +68,9 @@ fn constants(rebuild: &Rebuild, node: &Node) -> Option<Vec<Tensor>> {
     let constant = |input: &OutputRef| {
         let source = rebuild.graph.node(rebuild.value(*input)?.node);
         let is_constant = source.info.op_name() == "Const" && source.control_inputs.is_empty();
-        is_constant.then(|| source.info.attrs.tensor("value").ok().cloned()).flatten()
+        is_constant
+            .then(|| source.info.attrs.tensor("value").ok().cloned())
+            .flatten()
     };
     node.inputs.iter().map(constant).collect()
 }
@@ -74,10 +90,17 @@ fn fold(node: &Node, inputs: Vec<Tensor>, host: &RunOneHost) -> Option<Vec<Tenso
 fn add_constant(rebuild: &mut Rebuild, node: &Node, index: usize, value: Tensor) -> Result<OutputRef> {
     let shape = value.partial_shape();
     let attrs = Attrs::new().with("dtype", value.dtype()).with("value", value);
-    let name = if index == 0 { node.info.name.clone() } else { format!("{}/folded_{index}", node.info.name) };
+    let name = if index == 0 {
+        node.info.name.clone()
+    } else {
+        format!("{}/folded_{index}", node.info.name)
+    };
     let op = rebuild.graph.registry().find("Const")?;
     let info = Arc::new(NodeInfo::new(name, op, node.info.device.clone(), attrs)?);
-    let value = OutputRef { node: rebuild.add(info, Vec::new(), Vec::new())?, index: 0 };
+    let value = OutputRef {
+        node: rebuild.add(info, Vec::new(), Vec::new())?,
+        index: 0,
+    };
     rebuild.graph.set_shape(value, shape);
     Ok(value)
 }

@@ -23,7 +23,10 @@ pub fn run(graph: Graph, goal: Goal) -> Result<(Graph, Goal)> {
     if !graph.nodes().any(|(_, node)| called(&node.info).is_some()) {
         return Ok((graph, goal));
     }
-    let mut inliner = Inliner { rebuild: Rebuild::of(&graph), effects: Vec::new() };
+    let mut inliner = Inliner {
+        rebuild: Rebuild::of(&graph),
+        effects: Vec::new(),
+    };
     for id in in_order(&graph)? {
         let function = called(&graph.node(id).info);
         let body = function.and_then(|function| inliner.body(&graph, function, &[]));
@@ -71,24 +74,37 @@ struct Inner {
 impl Inliner {
     /// The body of a function, unless it must stay a call.
     fn body(&self, graph: &Graph, function: &FunctionRef, within: &[String]) -> Option<Body> {
-        if within.len() >= DEEPEST || within.contains(&function.name) || self.rebuild.graph.len() > MOST_NODES {
+        if within.len() >= DEEPEST || within.contains(&function.name) || self.rebuild.graph.len() > MOST_NODES
+        {
             return None;
         }
         // A function that cannot be made stays a call, which reports why.
         let body = FunctionBody::instantiate(graph.registry(), graph.functions(), function).ok()?;
         // Back edges of v1 loops are set at the end of a rebuild, which works on the outer graph only.
-        if body.graph().nodes().any(|(_, node)| super::cse::is_control_flow(node.info.op_name())) {
+        if body
+            .graph()
+            .nodes()
+            .any(|(_, node)| super::cse::is_control_flow(node.info.op_name()))
+        {
             return None;
         }
         let within = within.iter().cloned().chain([function.name.clone()]).collect();
-        Some(Body { function: body, prefix: String::new(), within })
+        Some(Body {
+            function: body,
+            prefix: String::new(),
+            within,
+        })
     }
 
     /// Puts a body in the place of a call of the old graph.
     fn call(&mut self, graph: &Graph, id: NodeId, mut body: Body) -> Result<()> {
         let node = graph.node(id);
         let controls = self.rebuild.controls(graph, id);
-        let arguments: Option<Vec<OutputRef>> = node.inputs.iter().map(|input| self.rebuild.value(*input)).collect();
+        let arguments: Option<Vec<OutputRef>> = node
+            .inputs
+            .iter()
+            .map(|input| self.rebuild.value(*input))
+            .collect();
         let Some(arguments) = arguments else {
             self.rebuild.copy(graph, id)?;
             return Ok(());
@@ -96,7 +112,13 @@ impl Inliner {
         body.prefix = node.info.name.clone();
         let (results, end) = self.put(&body, &arguments, &controls)?;
         for (index, result) in results.into_iter().enumerate() {
-            self.rebuild.set_value(OutputRef { node: id, index: index as u32 }, result);
+            self.rebuild.set_value(
+                OutputRef {
+                    node: id,
+                    index: index as u32,
+                },
+                result,
+            );
         }
         self.rebuild.set_end(id, end);
         Ok(())
@@ -116,7 +138,11 @@ impl Inliner {
             inner.values.insert(*argument, *value);
         }
         for id in in_order(graph)? {
-            let is_argument = body.function.arguments().iter().any(|argument| argument.node == id);
+            let is_argument = body
+                .function
+                .arguments()
+                .iter()
+                .any(|argument| argument.node == id);
             if is_argument {
                 continue;
             }
@@ -129,7 +155,11 @@ impl Inliner {
             .map(|result| inner.values.get(result).copied())
             .collect::<Option<_>>()
             .ok_or_else(|| ff_tensor::status!(Internal, "a result of {} was lost", body.prefix))?;
-        let targets = body.function.targets().iter().flat_map(|target| inner.ends.get(target).cloned());
+        let targets = body
+            .function
+            .targets()
+            .iter()
+            .flat_map(|target| inner.ends.get(target).cloned());
         let mut end: Vec<NodeId> = targets.flatten().collect();
         self.effects.extend(&end);
         end.extend(results.iter().map(|result| result.node));
@@ -148,11 +178,25 @@ impl Inliner {
         inner: &mut Inner,
     ) -> Result<()> {
         let node = graph.node(id);
-        let lost = || ff_tensor::status!(Internal, "{} in {} has no input", node.info.describe(), body.prefix);
-        let inputs: Vec<OutputRef> =
-            node.inputs.iter().map(|input| inner.values.get(input).copied()).collect::<Option<_>>().ok_or_else(lost)?;
-        let mut waits: Vec<NodeId> =
-            node.control_inputs.iter().flat_map(|control| inner.ends.get(control).cloned().unwrap_or_default()).collect();
+        let lost = || {
+            ff_tensor::status!(
+                Internal,
+                "{} in {} has no input",
+                node.info.describe(),
+                body.prefix
+            )
+        };
+        let inputs: Vec<OutputRef> = node
+            .inputs
+            .iter()
+            .map(|input| inner.values.get(input).copied())
+            .collect::<Option<_>>()
+            .ok_or_else(lost)?;
+        let mut waits: Vec<NodeId> = node
+            .control_inputs
+            .iter()
+            .flat_map(|control| inner.ends.get(control).cloned().unwrap_or_default())
+            .collect();
         if node.info.op.effects != Effects::Pure || node.info.op.def.is_stateful {
             waits.extend(controls);
         }
@@ -163,7 +207,13 @@ impl Inliner {
             nested.prefix = format!("{}/{}", body.prefix, node.info.name);
             let (results, end) = self.put(&nested, &inputs, &waits)?;
             for (index, result) in results.into_iter().enumerate() {
-                inner.values.insert(OutputRef { node: id, index: index as u32 }, result);
+                inner.values.insert(
+                    OutputRef {
+                        node: id,
+                        index: index as u32,
+                    },
+                    result,
+                );
             }
             inner.ends.insert(id, end);
             return Ok(());
@@ -171,9 +221,13 @@ impl Inliner {
         let mut info = (*node.info).clone();
         info.name = format!("{}/{}", body.prefix, node.info.name);
         let new = self.rebuild.add(Arc::new(info), inputs, waits)?;
-        self.rebuild.graph.set_shapes(new, node.shapes.clone(), node.handles.clone());
+        self.rebuild
+            .graph
+            .set_shapes(new, node.shapes.clone(), node.handles.clone());
         for index in 0..node.info.output_types.len() as u32 {
-            inner.values.insert(OutputRef { node: id, index }, OutputRef { node: new, index });
+            inner
+                .values
+                .insert(OutputRef { node: id, index }, OutputRef { node: new, index });
         }
         inner.ends.insert(id, vec![new]);
         Ok(())

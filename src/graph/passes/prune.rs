@@ -17,20 +17,33 @@ pub fn run(graph: &Graph, goal: &Goal) -> Result<(Graph, Goal)> {
     let fed: FxHashSet<OutputRef> = goal.feeds.iter().copied().collect();
     let mut needed = vec![false; graph.len()];
     let mut stack = goal.targets.clone();
-    stack.extend(goal.fetches.iter().filter(|fetch| !fed.contains(fetch)).map(|fetch| fetch.node));
+    stack.extend(
+        goal.fetches
+            .iter()
+            .filter(|fetch| !fed.contains(fetch))
+            .map(|fetch| fetch.node),
+    );
     while let Some(id) = stack.pop() {
         if std::mem::replace(&mut needed[id as usize], true) {
             continue;
         }
         let node = graph.node(id);
-        stack.extend(node.inputs.iter().filter(|input| !fed.contains(input)).map(|input| input.node));
+        stack.extend(
+            node.inputs
+                .iter()
+                .filter(|input| !fed.contains(input))
+                .map(|input| input.node),
+        );
         stack.extend(&node.control_inputs);
     }
     let mut rebuild = Rebuild::of(graph);
     for (index, feed) in goal.feeds.iter().enumerate() {
         let argument = feed_node(graph, *feed, index)?;
         let argument = rebuild.add(argument, Vec::new(), Vec::new())?;
-        let value = OutputRef { node: argument, index: 0 };
+        let value = OutputRef {
+            node: argument,
+            index: 0,
+        };
         rebuild.graph.set_shape(value, graph.output_shape(*feed));
         rebuild.set_value(*feed, value);
     }
@@ -39,7 +52,13 @@ pub fn run(graph: &Graph, goal: &Goal) -> Result<(Graph, Goal)> {
         debug_assert!(rebuild.graph.get(new).is_some());
         // What is fed stays fed, also when its node runs for another of its outputs.
         for (index, feed) in goal.feeds.iter().enumerate().filter(|(_, feed)| feed.node == id) {
-            rebuild.set_value(*feed, OutputRef { node: index as u32, index: 0 });
+            rebuild.set_value(
+                *feed,
+                OutputRef {
+                    node: index as u32,
+                    index: 0,
+                },
+            );
         }
     }
     rebuild.finish(goal)
@@ -50,5 +69,10 @@ fn feed_node(graph: &Graph, feed: OutputRef, index: usize) -> Result<Arc<NodeInf
     let dtype = graph.output_type(feed)?.base();
     let attrs = Attrs::new().with("T", dtype).with("index", index as i64);
     let name = format!("_arg_{}_{}_{index}", graph.node(feed.node).info.name, feed.index);
-    Ok(Arc::new(NodeInfo::new(name, graph.registry().find("_Arg")?, String::new(), attrs)?))
+    Ok(Arc::new(NodeInfo::new(
+        name,
+        graph.registry().find("_Arg")?,
+        String::new(),
+        attrs,
+    )?))
 }

@@ -24,7 +24,12 @@ impl Rebuild {
     pub fn of(old: &Graph) -> Rebuild {
         let mut graph = Graph::with_functions(old.registry().clone(), old.functions().clone());
         graph.versions = old.versions.clone();
-        Rebuild { graph, values: FxHashMap::default(), ends: FxHashMap::default(), back_edges: Vec::new() }
+        Rebuild {
+            graph,
+            values: FxHashMap::default(),
+            ends: FxHashMap::default(),
+            back_edges: Vec::new(),
+        }
     }
 
     /// What an old value became, if its node has been offered.
@@ -49,15 +54,25 @@ impl Rebuild {
 
     /// The new control inputs of an old node.
     pub fn controls(&self, old: &Graph, id: NodeId) -> Vec<NodeId> {
-        let mut all: Vec<NodeId> =
-            old.node(id).control_inputs.iter().flat_map(|control| self.end(*control)).copied().collect();
+        let mut all: Vec<NodeId> = old
+            .node(id)
+            .control_inputs
+            .iter()
+            .flat_map(|control| self.end(*control))
+            .copied()
+            .collect();
         all.sort_unstable();
         all.dedup();
         all
     }
 
     /// Adds a node with new edges under a name that is free.
-    pub fn add(&mut self, info: Arc<NodeInfo>, inputs: Vec<OutputRef>, controls: Vec<NodeId>) -> Result<NodeId> {
+    pub fn add(
+        &mut self,
+        info: Arc<NodeInfo>,
+        inputs: Vec<OutputRef>,
+        controls: Vec<NodeId>,
+    ) -> Result<NodeId> {
         let info = if self.graph.find(&info.name).is_some() {
             let mut renamed = (*info).clone();
             let mut number = 1;
@@ -85,14 +100,19 @@ impl Rebuild {
                     // A back edge: stands in for itself by another input until its node is there.
                     let stand_in = inputs.first().copied();
                     inputs.push(stand_in.ok_or_else(|| {
-                        status!(Internal, "{} is read before it is made", old.node(input.node).info.describe())
+                        status!(
+                            Internal,
+                            "{} is read before it is made",
+                            old.node(input.node).info.describe()
+                        )
                     })?);
                     late.push((index, *input));
                 }
             }
         }
         let new = self.add(node.info.clone(), inputs, controls)?;
-        self.back_edges.extend(late.into_iter().map(|(index, input)| (new, index, input)));
+        self.back_edges
+            .extend(late.into_iter().map(|(index, input)| (new, index, input)));
         self.adopt(old, id, new);
         Ok(new)
     }
@@ -103,7 +123,8 @@ impl Rebuild {
         for index in 0..node.info.output_types.len() as u32 {
             self.set_value(OutputRef { node: id, index }, OutputRef { node: new, index });
         }
-        self.graph.set_shapes(new, node.shapes.clone(), node.handles.clone());
+        self.graph
+            .set_shapes(new, node.shapes.clone(), node.handles.clone());
         self.set_end(id, vec![new]);
     }
 
@@ -115,14 +136,24 @@ impl Rebuild {
             self.graph.replace_input(node, index, source)?;
         }
         let value = |old: &OutputRef| {
-            self.value(*old).ok_or_else(|| status!(Internal, "a value that is asked for was lost"))
+            self.value(*old)
+                .ok_or_else(|| status!(Internal, "a value that is asked for was lost"))
         };
         let goal = Goal {
             feeds: goal.feeds.iter().map(value).collect::<Result<_>>()?,
             fetches: goal.fetches.iter().map(value).collect::<Result<_>>()?,
-            targets: goal.targets.iter().flat_map(|target| self.end(*target)).copied().collect(),
+            targets: goal
+                .targets
+                .iter()
+                .flat_map(|target| self.end(*target))
+                .copied()
+                .collect(),
         };
-        ensure!(self.graph.len() < u32::MAX as usize, ResourceExhausted, "too many nodes");
+        ensure!(
+            self.graph.len() < u32::MAX as usize,
+            ResourceExhausted,
+            "too many nodes"
+        );
         Ok((self.graph, goal))
     }
 }
@@ -132,13 +163,22 @@ pub fn in_order(graph: &Graph) -> Result<Vec<NodeId>> {
     let is_back = |before: NodeId| graph.node(before).info.op_name().ends_with("NextIteration");
     let before = |id: NodeId| {
         let node = graph.node(id);
-        node.inputs.iter().map(|input| input.node).chain(node.control_inputs.iter().copied())
+        node.inputs
+            .iter()
+            .map(|input| input.node)
+            .chain(node.control_inputs.iter().copied())
     };
     let ids = 0..graph.len() as NodeId;
-    if ids.clone().all(|id| before(id).all(|from| from < id || is_back(from))) {
+    if ids
+        .clone()
+        .all(|id| before(id).all(|from| from < id || is_back(from)))
+    {
         return Ok(ids.collect());
     }
-    let mut waiting: Vec<usize> = ids.clone().map(|id| before(id).filter(|from| !is_back(*from)).count()).collect();
+    let mut waiting: Vec<usize> = ids
+        .clone()
+        .map(|id| before(id).filter(|from| !is_back(*from)).count())
+        .collect();
     let mut ready: std::collections::VecDeque<NodeId> = ids.filter(|id| waiting[*id as usize] == 0).collect();
     let mut order = Vec::with_capacity(graph.len());
     while let Some(id) = ready.pop_front() {
@@ -155,6 +195,10 @@ pub fn in_order(graph: &Graph) -> Result<Vec<NodeId>> {
             }
         }
     }
-    ensure!(order.len() == graph.len(), InvalidArgument, "Graph is invalid, contains a cycle");
+    ensure!(
+        order.len() == graph.len(),
+        InvalidArgument,
+        "Graph is invalid, contains a cycle"
+    );
     Ok(order)
 }

@@ -226,4 +226,28 @@ impl Graph {
             self.nodes[from as usize].control_outputs.push(to);
         }
     }
+
+    /// Takes back the last node; nothing may read it.
+    pub(crate) fn remove_last(&mut self) {
+        self.truncate(self.nodes.len().saturating_sub(1));
+    }
+
+    /// Takes back all nodes from number `len` on.
+    pub(crate) fn truncate(&mut self, len: usize) {
+        while self.nodes.len() > len {
+            let Some(node) = self.nodes.pop() else { return };
+            let id = self.nodes.len() as NodeId;
+            self.by_name.remove(node.info.name.as_str());
+            for input in &node.inputs {
+                if let Some(source) = self.nodes.get_mut(input.node as usize) {
+                    source.consumers[input.index as usize].retain(|(reader, _)| *reader != id);
+                }
+            }
+            for &control in &node.control_inputs {
+                if let Some(source) = self.nodes.get_mut(control as usize) {
+                    source.control_outputs.retain(|reader| *reader != id);
+                }
+            }
+        }
+    }
 }

@@ -1,6 +1,8 @@
 //! What a session is configured with, taken out of a ConfigProto.
 
+use ff_graph::passes::Level;
 use ff_proto::ConfigProto;
+use ff_proto::optimizer_options;
 use std::time::Duration;
 
 /// Options of a session.
@@ -22,6 +24,19 @@ impl SessionOptions {
     pub fn cpu_devices(&self) -> usize {
         let count = self.config.device_count.get("CPU").copied().unwrap_or(1);
         usize::try_from(count).unwrap_or(1).clamp(1, 1024)
+    }
+
+    /// Which passes run before a graph is planned.
+    pub fn passes(&self) -> Level {
+        let options = self
+            .config
+            .graph_options
+            .as_ref()
+            .and_then(|options| options.optimizer_options.as_ref());
+        match options.map(|options| options.opt_level) {
+            Some(level) if level == optimizer_options::Level::L0 as i32 => Level::Prune,
+            _ => Level::Full,
+        }
     }
 
     /// How long a step may take when the run itself does not say.

@@ -2,10 +2,22 @@
 
 use crate::plan::{Plan, Signature};
 use ff_graph::Graph;
+use ff_graph::passes::{Goal, Level, optimize};
 use ff_op::KernelHost;
 use ff_tensor::Result;
 
 /// Works out the plan for a signature.
-pub fn plan(graph: &Graph, signature: &Signature, host: &dyn KernelHost) -> Result<Plan> {
-    Plan::build(graph, signature, host)
+pub fn plan(graph: &Graph, signature: &Signature, level: Level, host: &dyn KernelHost) -> Result<Plan> {
+    let goal = Goal {
+        feeds: signature.feeds.to_vec(),
+        fetches: signature.fetches.to_vec(),
+        targets: signature.targets.to_vec(),
+    };
+    let (graph, goal) = optimize(graph, &goal, level)?;
+    let signature = Signature {
+        feeds: goal.feeds.into(),
+        fetches: goal.fetches.into(),
+        targets: goal.targets.into(),
+    };
+    Plan::build(&graph, &signature, host)
 }

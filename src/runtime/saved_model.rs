@@ -172,15 +172,15 @@ impl Loader<'_> {
 
     fn init_op(&self) -> Result<Option<String>> {
         const SIGNATURE: &str = "__saved_model_init_op";
-        if let Some(info) = self
+        let named = self
             .meta_graph
             .signature_def
             .get(SIGNATURE)
-            .and_then(|def| def.outputs.get(SIGNATURE))
+            .and_then(|def| def.outputs.get(SIGNATURE));
+        if let Some(ff_proto::tensor_info::Encoding::Name(name)) =
+            named.and_then(|info| info.encoding.as_ref())
         {
-            if let Some(ff_proto::tensor_info::Encoding::Name(name)) = &info.encoding {
-                return Ok(Some(name.clone()));
-            }
+            return Ok(Some(name.clone()));
         }
         for key in ["saved_model_main_op", "legacy_init_op"] {
             let Some(collection) = self.meta_graph.collection_def.get(key) else {

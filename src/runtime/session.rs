@@ -179,7 +179,7 @@ impl Session {
             let graph = self.graph.lock();
             check(&graph, &signature)?;
             crate::placement::check(&graph, &signature, &self.state.devices, &self.options)?;
-            crate::planner::plan(&graph, &signature, &**step)?
+            crate::planner::plan(&graph, &signature, self.options.passes(), &**step)?
         };
         let kept = Arc::new(KeptPlan {
             plan,
@@ -207,7 +207,9 @@ impl Session {
             .options
             .is_some_and(|options| options.output_partition_graphs)
         {
-            metadata.partition_graphs.push(ff_proto::GraphDef::default());
+            metadata
+                .partition_graphs
+                .push(ff_graph::export_graph_def(&self.graph.lock()));
         }
         metadata
     }

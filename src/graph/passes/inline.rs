@@ -9,7 +9,7 @@
 
 use super::rebuild::{Rebuild, in_order};
 use super::{Goal, Graph};
-use crate::{FunctionBody, NodeId};
+use crate::{FunctionBody, NodeId, called_by_name};
 use ff_op::{Effects, FunctionRef, NodeInfo, OutputRef};
 use ff_tensor::Result;
 use rustc_hash::FxHashMap;
@@ -20,7 +20,10 @@ const MOST_NODES: usize = 500_000;
 
 /// See the module.
 pub fn run(graph: Graph, goal: Goal) -> Result<(Graph, Goal)> {
-    if !graph.nodes().any(|(_, node)| called(&node.info).is_some()) {
+    if !graph
+        .nodes()
+        .any(|(_, node)| called(&graph, &node.info).is_some())
+    {
         return Ok((graph, goal));
     }
     let mut inliner = Inliner {
@@ -28,8 +31,8 @@ pub fn run(graph: Graph, goal: Goal) -> Result<(Graph, Goal)> {
         effects: Vec::new(),
     };
     for id in in_order(&graph)? {
-        let function = called(&graph.node(id).info);
-        let body = function.and_then(|function| inliner.body(&graph, function, &[]));
+        let function = called(&graph, &graph.node(id).info);
+        let body = function.and_then(|function| inliner.body(&graph, &function, &[]));
         match body {
             Some(body) => inliner.call(&graph, id, body)?,
             None => {
@@ -44,10 +47,10 @@ pub fn run(graph: Graph, goal: Goal) -> Result<(Graph, Goal)> {
 }
 
 /// The function that a node calls and nothing else.
-fn called(info: &NodeInfo) -> Option<&FunctionRef> {
+fn called(graph: &Graph, info: &NodeInfo) -> Option<FunctionRef> {
     match info.op_name() {
-        "PartitionedCall" | "StatefulPartitionedCall" => info.attrs.func("f").ok(),
-        _ => None,
+        "PartitionedCall" | "StatefulPartitionedCall" => info.attrs.func("f").ok().cloned(),
+        _ => called_by_name(graph, info),
     }
 }
 
@@ -202,7 +205,7 @@ impl Inliner {
         }
         waits.sort_unstable();
         waits.dedup();
-        let nested = called(&node.info).and_then(|function| self.body(graph, function, &body.within));
+        let nested = called(graph, &node.info).and_then(|function| self.body(graph, &function, &body.within));
         if let Some(mut nested) = nested {
             nested.prefix = format!("{}/{}", body.prefix, node.info.name);
             let (results, end) = self.put(&nested, &inputs, &waits)?;

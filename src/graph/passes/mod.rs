@@ -9,6 +9,8 @@ mod prune;
 mod rebuild;
 mod simplify;
 
+pub use cse::is_control_flow;
+
 use crate::{Graph, NodeId};
 use ff_op::OutputRef;
 use ff_tensor::Result;

@@ -1,0 +1,71 @@
+//! A graph, a node, a function library as their messages.
+
+use crate::{FunctionLibrary, Graph, Node};
+use ff_proto::{FunctionDefLibrary, GradientDef, GraphDef, NodeDef};
+
+/// The graph as a message: all nodes with all attributes, functions, versions.
+pub fn export_graph_def(graph: &Graph) -> GraphDef {
+    GraphDef {
+        node: graph
+            .nodes()
+            .map(|(_, node)| export_node_def(graph, node))
+            .collect(),
+        library: Some(export_library(graph.functions())),
+        versions: Some(graph.versions.clone()),
+        ..GraphDef::default()
+    }
+}
+
+/// A node as a message: inputs as `node`, `node:1`, then `^node` in order of names.
+pub fn export_node_def(graph: &Graph, node: &Node) -> NodeDef {
+    let mut input: Vec<String> = node
+        .inputs
+        .iter()
+        .map(|source| {
+            let name = &graph.node(source.node).info.name;
+            if source.index == 0 {
+                name.clone()
+            } else {
+                format!("{name}:{}", source.index)
+            }
+        })
+        .collect();
+    let mut controls: Vec<String> = node
+        .control_inputs
+        .iter()
+        .map(|&control| format!("^{}", graph.node(control).info.name))
+        .collect();
+    controls.sort();
+    input.extend(controls);
+    NodeDef {
+        name: node.info.name.clone(),
+        op: node.info.op_name().to_string(),
+        input,
+        device: node.info.device.clone(),
+        attr: node
+            .info
+            .attrs
+            .iter()
+            .map(|(name, value)| (name.to_string(), value.to_proto()))
+            .collect(),
+        ..NodeDef::default()
+    }
+}
+
+/// All functions and their gradients as a message.
+pub fn export_library(library: &FunctionLibrary) -> FunctionDefLibrary {
+    let gradient = library.gradients().into_iter();
+    let gradient = gradient.map(|(function_name, gradient_func)| GradientDef {
+        function_name,
+        gradient_func,
+    });
+    FunctionDefLibrary {
+        function: library
+            .functions()
+            .iter()
+            .map(|function| (**function).clone())
+            .collect(),
+        gradient: gradient.collect(),
+        ..FunctionDefLibrary::default()
+    }
+}

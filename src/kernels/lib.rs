@@ -8,8 +8,11 @@
 pub mod broadcast;
 pub mod cpu;
 pub mod elementwise;
+pub mod gemm;
 pub mod math;
 pub mod memory;
 pub mod pool;
+pub mod scratch;
 
 pub use pool::ThreadPool;
+pub use scratch::OutOfMemory;

@@ -50,6 +50,29 @@ pub fn float(name: &str, default: f32) -> Result<f32> {
     parse(name, default, "float", |value| value.parse().ok())
 }
 
+/// The name of the machine on its network; `localhost` when that is not known.
+pub fn host_name() -> String {
+    system_host_name()
+        .or_else(|| text("HOSTNAME"))
+        .or_else(|| text("COMPUTERNAME"))
+        .unwrap_or_else(|| "localhost".to_string())
+}
+
+#[cfg(unix)]
+fn system_host_name() -> Option<String> {
+    let mut name = [0u8; 256];
+    // SAFETY: the buffer is valid for its length, less one so that it ends with a NUL.
+    let result = unsafe { libc::gethostname(name.as_mut_ptr().cast(), name.len() - 1) };
+    let length = name.iter().position(|&byte| byte == 0)?;
+    let name = String::from_utf8_lossy(&name[..length]).into_owned();
+    (result == 0 && !name.is_empty()).then_some(name)
+}
+
+#[cfg(not(unix))]
+fn system_host_name() -> Option<String> {
+    None
+}
+
 #[cfg(test)]
 mod tests {
     #[test]

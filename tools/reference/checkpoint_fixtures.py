@@ -62,6 +62,11 @@ tensors["no_strings"] = tf.constant([], tf.string)
 tensors["\0odd\xff name"] = np.int64(-1)
 save("types", tensors)
 
+# Elements of type variant: two lists of tensors.
+lists = [tf.raw_ops.TensorListFromTensor(tensor=value, element_shape=tf.constant([2])) for value in
+         (tf.constant([[1.0, 2.0], [3.0, 4.0]]), tf.constant([[5.0, 6.0]]))]
+save("variants", {"lists": tf.stack(lists)})
+
 # Partitioned tensors: rows in two parts, a grid of four, a full slice.
 rows, grid = pattern(np.float32, [5, 3]), pattern(np.int32, [4, 6])
 save("slices", {

@@ -256,7 +256,7 @@ fn read_all(prefix: &str) -> Vec<Code> {
 
 #[test]
 fn damaged_bundles_are_errors() {
-    for name in ["types", "slices"] {
+    for name in ["types", "slices", "variants"] {
         let prefix = format!("ram://damaged/{name}");
         let content = SUFFIXES.map(|suffix| std::fs::read(data(&format!("{name}{suffix}"))).unwrap());
         let restore = || {
@@ -335,4 +335,23 @@ fn damage_has_the_texts_of_the_reference() {
         (error.code(), error.message()),
         (Code::OutOfRange, "Read less bytes than requested")
     );
+}
+
+#[test]
+fn variants_keep_their_messages() {
+    let reader = BundleReader::open(&data("variants")).unwrap();
+    let lists = reader.read("lists").unwrap();
+    assert_eq!((lists.dtype(), lists.dims()), (DataType::VARIANT, &[2][..]));
+    let list = lists.variants().unwrap()[1]
+        .get::<ff_tensor::VariantProto>()
+        .unwrap();
+    assert_eq!(list.0.type_name, "tensorflow::TensorList");
+    let element = Tensor::from_proto(&list.0.tensors[0]).unwrap();
+    assert_eq!(element.as_slice::<f32>().unwrap(), [5.0, 6.0]);
+    let (_folder, path) = folder();
+    let prefix = format!("{path}/variants");
+    let mut writer = BundleWriter::create(&prefix).unwrap();
+    writer.add("lists", &lists).unwrap();
+    writer.finish().unwrap();
+    assert_same_files(&prefix, "variants", &SUFFIXES);
 }

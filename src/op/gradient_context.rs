@@ -2,7 +2,7 @@
 
 use crate::{Attrs, FunctionRef, NodeInfo};
 use ff_proto::FunctionDef;
-use ff_tensor::{DataType, PartialShape, Result, status};
+use ff_tensor::{DataType, PartialShape, Result, Tensor, status};
 use std::sync::Arc;
 
 /// An output of a node in the graph that is being differentiated.
@@ -16,7 +16,8 @@ pub struct OutputRef {
 
 /// The graph in which gradients are built. Nodes are numbers; forward nodes keep theirs.
 pub trait GradientHost {
-    /// Adds a node; its name starts with the gradient scope and `hint`.
+    /// Adds a node; its name starts with the gradient scope and `hint`. Attributes that follow from the inputs or
+    /// have a default may be left out ([`Attrs::complete`]).
     fn add_node(&mut self, op: &str, hint: &str, inputs: &[OutputRef], attrs: Attrs) -> Result<u32>;
 
     /// A node as its op sees it.
@@ -150,8 +151,28 @@ impl<'a> GradientContext<'a> {
         })
     }
 
+    /// Adds a node with any number of outputs and gives its number.
+    pub fn node_of(&mut self, op: &str, inputs: &[OutputRef], attrs: Attrs) -> Result<u32> {
+        self.host.add_node(op, op, inputs, attrs)
+    }
+
+    /// Element type of an input of the forward node.
+    pub fn input_type(&self, index: usize) -> DataType {
+        self.info.input_types.get(index).map_or(DataType::INVALID, |dtype| dtype.base())
+    }
+
+    /// Adds an int32 scalar.
+    pub fn int32(&mut self, value: i32) -> Result<OutputRef> {
+        self.constant(Tensor::scalar(value)?)
+    }
+
+    /// Adds an int32 vector.
+    pub fn int32s(&mut self, values: &[i32]) -> Result<OutputRef> {
+        self.constant(Tensor::vector(values)?)
+    }
+
     /// Adds a constant.
-    pub fn constant(&mut self, value: ff_tensor::Tensor) -> Result<OutputRef> {
+    pub fn constant(&mut self, value: Tensor) -> Result<OutputRef> {
         let dtype = value.dtype();
         self.op(
             "Const",

@@ -257,6 +257,16 @@ impl<'a> KernelContext<'a> {
         Ok(())
     }
 
+    /// Passes an input on as an output, tensor or reference, whatever it is; an absent one makes the output dead.
+    pub fn forward(&mut self, input: usize, output: usize) {
+        self.outputs[output] = std::mem::take(&mut self.inputs[input]);
+    }
+
+    /// Whether there is a value at an input: in graphs with v1 control flow it can be dead.
+    pub fn has_input(&self, index: usize) -> bool {
+        !matches!(self.inputs.get(index), None | Some(Value::Absent))
+    }
+
     /// Sets a reference output.
     pub fn set_output_ref(&mut self, index: usize, variable: Arc<RefVariable>) {
         self.outputs[index] = Value::Ref(variable);

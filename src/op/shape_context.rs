@@ -166,6 +166,11 @@ impl<'a> ShapeContext<'a> {
         }
     }
 
+    /// The elements of an int32 or int64 input, if known.
+    pub fn input_as_i64s(&self, index: usize) -> Result<Option<Vec<i64>>> {
+        self.input_value(index).map(|value| value.to_i64_vec()).transpose()
+    }
+
     fn note_read(&self, index: usize) {
         self.values_read.set(self.values_read.get() | 1 << index.min(63));
     }

@@ -1,7 +1,52 @@
-//! The op library.
+//! The op library: what each op does, one folder per domain of TensorFlow, one op or one family per file.
+//!
+//! A file states its records in its list `OPS`; a folder lists its files; [`DOMAINS`] lists the folders. Nothing
+//! registers itself. To add an op: its record in its file's list. To take one out: remove the record.
+//!
+//! The crate knows nothing of graphs and sessions; ops see them through the contexts of `ff_op`.
 
+pub mod array;
 pub mod dispatch;
 pub mod elementwise;
 pub mod math;
+mod movement;
 pub mod nn;
+#[cfg(test)]
+pub mod testing;
 pub mod training;
+
+use ff_op::{Op, Registry};
+use std::sync::{Arc, OnceLock};
+
+/// States the cases of a file: `op_cases! { name_of_case: Case::op("Add")...; }`; each becomes a test.
+macro_rules! op_cases {
+    ($($name:ident: $case:expr;)*) => {
+        #[cfg(test)]
+        #[allow(unused_imports)]
+        mod cases {
+            use super::*;
+            use $crate::testing::*;
+            use ff_tensor::{Code, DataType};
+            $(#[test] fn $name() { $case.run(concat!(module_path!(), "::", stringify!($name))); })*
+        }
+    };
+}
+pub(crate) use op_cases;
+
+/// The op lists of all domains.
+pub static DOMAINS: &[&[&[&Op]]] = &[array::OPS, math::OPS, nn::OPS, training::OPS];
+
+/// The process-wide registry of all ops of this library; ops and kernels added at run time join it.
+pub fn registry() -> Arc<Registry> {
+    static REGISTRY: OnceLock<Arc<Registry>> = OnceLock::new();
+    REGISTRY.get_or_init(|| Arc::new(new_registry())).clone()
+}
+
+/// A registry of its own, for tests.
+pub fn new_registry() -> Registry {
+    let lists: Vec<&[&Op]> = DOMAINS
+        .iter()
+        .flat_map(|domain| domain.iter().copied())
+        .collect();
+    Registry::new(&lists)
+}

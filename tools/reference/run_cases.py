@@ -1,0 +1,115 @@
+"""Compares the outcomes of op cases with the reference's.
+
+    FF_CASES_DUMP=cases.tsv cargo nextest run -p ff-ops
+    python tools/reference/run_cases.py cases.tsv [substring of case names]
+
+Each line of the dump is a case: name, node, inputs, and either `ok` and outputs or an error's code and message. The
+node runs in the reference on placeholders; where its shape function needs values, on constants. Prints the cases that
+differ and a count. Random ops without a seed and ops on resources cannot be compared so.
+"""
+
+import os
+import sys
+
+os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
+os.environ["CUDA_VISIBLE_DEVICES"] = ""
+
+import numpy as np
+import tensorflow as tf
+from tensorflow.core.framework import graph_pb2, node_def_pb2, tensor_pb2
+
+TOLERANCE = {tf.float32: 1e-5, tf.float64: 1e-12, tf.float16: 2e-3, tf.bfloat16: 1e-2, tf.complex64: 1e-5}
+
+
+def tensors(text):
+    return [tensor_pb2.TensorProto.FromString(bytes.fromhex(part)) for part in text.split(",") if part]
+
+
+def graph_of(node, inputs, constant):
+    graph = graph_pb2.GraphDef()
+    graph.versions.producer = 2474
+    for name, value in zip(node.input, inputs):
+        added = graph.node.add(name=name, op="Const" if constant else "Placeholder")
+        added.attr["dtype"].type = value.dtype
+        if constant:
+            added.attr["value"].tensor.CopyFrom(value)
+    graph.node.add().CopyFrom(node)
+    return graph
+
+
+def run(node, inputs, constant):
+    with tf.Graph().as_default() as graph:
+        tf.import_graph_def(graph_of(node, inputs, constant), name="")
+        outputs = graph.get_operation_by_name(node.name).outputs
+        feeds = {}
+        if not constant:
+            feeds = {f"{name}:0": tf.make_ndarray(value) for name, value in zip(node.input, inputs)}
+        config = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
+        config.graph_options.rewrite_options.disable_meta_optimizer = True
+        with tf.compat.v1.Session(config=config) as session:
+            fetches = list(outputs) or graph.get_operation_by_name(node.name)
+            values = session.run(fetches, feeds)
+        return [] if values is None else values
+
+
+def reference(node, inputs):
+    try:
+        return "ok", run(node, inputs, constant=False)
+    except ValueError:
+        pass
+    except tf.errors.OpError as error:
+        return str(error.error_code), error.message
+    try:
+        return "ok", run(node, inputs, constant=True)
+    except ValueError as error:
+        return "3", str(error)
+    except tf.errors.OpError as error:
+        return str(error.error_code), error.message
+
+
+def differs(ours, theirs):
+    """Says how two lists of outputs differ; nothing where they agree."""
+    if len(ours) != len(theirs):
+        return f"{len(ours)} outputs, the reference has {len(theirs)}"
+    for index, (proto, right) in enumerate(zip(ours, theirs)):
+        left, right = tf.make_ndarray(proto), np.asarray(right)
+        dtype = tf.as_dtype(proto.dtype)
+        if left.shape != right.shape:
+            return f"output {index} has shape {left.shape}, the reference's {right.shape}"
+        if dtype == tf.string:
+            equal = all(a == b for a, b in zip(left.flatten(), right.flatten()))
+        elif dtype in TOLERANCE:
+            wide = np.complex128 if dtype.is_complex else np.float64
+            close = TOLERANCE[dtype]
+            equal = np.allclose(left.astype(wide), right.astype(wide), close, close, equal_nan=True)
+        else:
+            equal = np.array_equal(left, right)
+        if not equal:
+            return f"output {index}: {left.flatten()[:8]}, the reference's {right.flatten()[:8]}"
+    return None
+
+
+def main():
+    count, bad = 0, 0
+    wanted = sys.argv[2] if len(sys.argv) > 2 else ""
+    for line in open(sys.argv[1], encoding="utf-8"):
+        name, node, inputs, code, outcome = line.rstrip("\n").split("\t")
+        if wanted not in name:
+            continue
+        count += 1
+        node = node_def_pb2.NodeDef.FromString(bytes.fromhex(node))
+        right_code, right = reference(node, tensors(inputs))
+        if code != right_code:
+            problem = f"{code} {outcome[:200] if code != 'ok' else ''}, the reference {right_code} {str(right)[:300]}"
+        elif code == "ok":
+            problem = differs(tensors(outcome), right)
+        else:
+            problem = None
+        if problem:
+            bad += 1
+            print(f"{name} ({node.op}): {problem}")
+    print(f"{count} cases, {bad} differ")
+    sys.exit(bad > 0)
+
+
+main()

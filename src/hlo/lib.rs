@@ -7,11 +7,13 @@
 
 mod attributes;
 mod builder;
-mod evaluator;
+pub mod evaluator;
 mod module;
 mod opcode;
+pub mod passes;
 mod shape;
 mod shape_rules;
+mod text;
 
 pub use attributes::{
     Attributes, CheckConfig, ConvolutionConfig, ConvolutionDims, Direction, DotDims, FftKind, GatherDims,

@@ -161,8 +161,8 @@ opcodes! {
     Convert "convert" Exactly(1) Elementwise NumberOrPred;
     Convolution "convolution" Exactly(2) Contraction Number;
     Copy "copy" Exactly(1) Elementwise Any;
-    Cosine "cosine" Exactly(1) Unary Inexact;
     Cosh "cosh" Exactly(1) Unary Inexact;
+    Cosine "cosine" Exactly(1) Unary Inexact;
     CountLeadingZeros "count-leading-zeros" Exactly(1) Unary Integer;
     CustomCall "custom-call" AtLeast(0) Structure Any;
     Digamma "digamma" Exactly(1) Unary Float;

@@ -1,0 +1,5 @@
+//! The text form.
+
+mod literal;
+
+pub(crate) use literal::format_element;

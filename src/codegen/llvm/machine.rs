@@ -1,7 +1,7 @@
 //! Targets: this machine's processor and NVPTX; passes and code emission for them.
 
 use super::{internal, start};
-use ff_tensor::{Result, status};
+use ff_tensor::{Result, ensure, status};
 use inkwell::OptimizationLevel;
 use inkwell::module::Module;
 use inkwell::passes::PassBuilderOptions;
@@ -9,6 +9,13 @@ use inkwell::targets::{CodeModel, FileType, RelocMode, Target, TargetMachine, Ta
 
 /// The passes every kernel gets. Kernels come with explicit vectors, so no vectoriser is among them.
 const PASSES: &str = "function(early-cse,instcombine,simplifycfg,loop-mssa(licm),instcombine,simplifycfg)";
+
+/// The NVIDIA processors that LLVM 22 has code for. It would only warn about others and pick one itself.
+pub const NVIDIA_PROCESSORS: &[&str] = &[
+    "sm_50", "sm_52", "sm_53", "sm_60", "sm_61", "sm_62", "sm_70", "sm_72", "sm_75", "sm_80", "sm_86",
+    "sm_87", "sm_89", "sm_90", "sm_90a", "sm_100", "sm_100a", "sm_101", "sm_101a", "sm_103", "sm_103a",
+    "sm_120", "sm_120a", "sm_121", "sm_121a",
+];
 
 /// A code generator for one processor.
 pub struct Machine {
@@ -37,8 +44,13 @@ impl Machine {
         })
     }
 
-    /// An NVIDIA processor, named as `sm_70`.
+    /// An NVIDIA processor, named as `sm_70`. INVALID_ARGUMENT when there is no code generator for it.
     pub fn nvptx(processor: &str) -> Result<Machine> {
+        ensure!(
+            NVIDIA_PROCESSORS.contains(&processor),
+            InvalidArgument,
+            "no code generator for the processor {processor:?}"
+        );
         start::once();
         let triple = TargetTriple::create("nvptx64-nvidia-cuda");
         Ok(Machine {

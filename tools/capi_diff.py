@@ -22,7 +22,7 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PROGRAMS = [
     "status", "tensor", "tstring", "library", "graph_building", "operation", "attributes", "shapes", "import",
-    "functions", "session", "saved_model", "checkpoint", "threads",
+    "functions", "session", "state", "saved_model", "checkpoint", "threads",
 ]
 TEXT = "  text: "
 SHOWN_LINES = 12

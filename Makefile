@@ -9,14 +9,14 @@ CTEST := ctest --output-on-failure --no-tests=error
 # nextest where it is installed, else cargo's own runner.
 CARGO_TEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo nextest run || echo test)
 
-.PHONY: demo test bench dist setup reference lint unit package examples differential clean
+.PHONY: demo test bench dist setup reference lint unit package examples differential models clean
 
 # Hears a melody with a neural network: a C program, a real SavedModel, the notes in words and a picture.
 demo: dist
 	PREFIX=$(PREFIX) tools/demo/run.sh
 
 # Everything that must pass before a change lands.
-test: lint unit package examples differential
+test: lint unit package examples differential models
 
 # Times and memory beside the reference, in one interleaved run.
 bench: dist reference
@@ -65,6 +65,13 @@ differential: dist reference
 	cmake --build build/capi-tests
 	LD_LIBRARY_PATH=$(PREFIX)/lib $(CTEST) --test-dir build/capi-tests
 	tools/capi_diff.py build/capi-tests --ours $(PREFIX)/lib
+
+# Whole models and trainings, with what the reference computed (made once, about a minute), and checkpoints exchanged.
+models: differential
+	BASIC_PITCH=$$(tools/demo/fetch_basic_pitch.sh) && \
+	{ [ -f build/models/ops.tsv ] || $$(tools/reference/setup.sh --where)/bin/python tools/models/make_models.py \
+	    build/models --basic-pitch $$BASIC_PITCH; } && \
+	tools/whole_models.py build/capi-tests --ours $(PREFIX)/lib --models build/models --basic-pitch $$BASIC_PITCH
 
 clean:
 	rm -rf build target

@@ -8,12 +8,20 @@
 //! - [`Buffer`]: 64-byte aligned, reference-counted memory; ours, or foreign with its deallocator.
 //! - [`Tensor`]: a typed, shaped, zero-copy view of a buffer.
 //! - [`TString`]: the 24-byte string element of the C ABI.
-//! - [`ResourceHandle`] and [`VariantValue`]: elements of resource and variant tensors.
+//! - [`ResourceHandle`] and [`VariantValue`]: elements of resource and variant tensors; [`VariantProto`] keeps a variant
+//!   whose type only a higher layer knows.
+//! - Messages: [`Tensor::from_proto`], [`Tensor::to_proto`] and its other forms; `from_proto` and `to_proto` of shapes
+//!   and handles.
+//! - Numbers below a byte or of 8-bit floats convert by `to_f32`, `from_f32`, `to_i32`, `from_i32`.
+//! - Text: [`Tensor::summarize`] (Assert, Print), [`Tensor::summarize_ends`] (PrintV2), [`format_f32`], [`format_f64`].
+//! - Tests: [`Tensor::bitwise_eq`], [`Tensor::max_abs_difference`].
 
 mod allocator;
 mod buffer;
+mod compare;
 mod dtype;
 mod element;
+mod numbers;
 mod proto;
 mod proto_encode;
 mod proto_shape;
@@ -22,6 +30,7 @@ mod shape;
 mod small_floats;
 mod small_ints;
 mod status;
+mod summary;
 mod tensor;
 mod tstring;
 mod variant;
@@ -33,6 +42,7 @@ pub use element::{
     Float8E5M2, Float8E5M2Fnuz, Int2, Int4, QInt8, QInt16, QInt32, QUInt8, QUInt16, UInt2, UInt4,
 };
 pub use half::{bf16, f16};
+pub use numbers::{format_f32, format_f64, format_general};
 pub use proto_encode::VariantProto;
 pub use resource::{HandleInfo, ResourceHandle};
 pub use shape::{PartialShape, Shape, dim};

@@ -143,17 +143,17 @@ impl Tensor {
                 proto.variant_val = values.map(VariantValue::to_proto).collect();
             }
             dtype if dtype.is_floating() => proto.float8_val = Bytes::copy_from_slice(self.bytes()),
-            _ => proto.int_val = self.integers(),
+            _ => proto.int_val = self.small_integers(),
         }
     }
 
-    fn list<T: Element, S>(&self, convert: impl Fn(T) -> S) -> Vec<S> {
+    pub(crate) fn list<T: Element, S>(&self, convert: impl Fn(T) -> S) -> Vec<S> {
         let elements = self.as_slice::<T>().unwrap_or(&[]);
         elements.iter().map(|&element| convert(element)).collect()
     }
 
     /// The elements of the types that share the field of 32-bit integers.
-    fn integers(&self) -> Vec<i32> {
+    pub(crate) fn small_integers(&self) -> Vec<i32> {
         match self.dtype() {
             DataType::INT32 => self.list(|v: i32| v),
             DataType::INT16 => self.list(|v: i16| i32::from(v)),

@@ -156,9 +156,10 @@ impl BundleWriter {
             }),
             ..Default::default()
         };
-        files::rename(&self.temporary, &data_path(&self.prefix, 0, 1))?;
+        let place_data = || files::rename(&self.temporary, &data_path(&self.prefix, 0, 1));
+        write_index(&self.prefix, &header, &self.entries, place_data)?;
         self.temporary.clear();
-        write_index(&self.prefix, &header, &self.entries)
+        Ok(())
     }
 }
 
@@ -172,7 +173,13 @@ impl Drop for BundleWriter {
     }
 }
 
-fn write_index(prefix: &str, header: &BundleHeaderProto, entries: &Entries) -> Result<()> {
+/// Writes the index beside its place, has the data put in place, then puts the index there.
+fn write_index(
+    prefix: &str,
+    header: &BundleHeaderProto,
+    entries: &Entries,
+    place_data: impl FnOnce() -> Result<()>,
+) -> Result<()> {
     let path = index_path(prefix);
     let temporary = files::temporary_beside(&path);
     let written = (|| {
@@ -182,6 +189,7 @@ fn write_index(prefix: &str, header: &BundleHeaderProto, entries: &Entries) -> R
             table.add(key, &entry.encode_to_vec())?;
         }
         table.finish()?;
+        place_data()?;
         files::rename(&temporary, &path)
     })();
     if written.is_err() {
@@ -249,11 +257,13 @@ pub fn merge_bundles(prefixes: &[impl AsRef<str>], merged: &str, allow_missing: 
     {
         files::create_directories(folder)?;
     }
-    for (number, shard) in shards.iter().enumerate() {
-        files::rename(shard, &data_path(merged, number as i32, shards.len() as i32))?;
-    }
     header.num_shards = shards.len() as i32;
-    write_index(merged, &header, &entries)?;
+    write_index(merged, &header, &entries, || {
+        for (number, shard) in shards.iter().enumerate() {
+            files::rename(shard, &data_path(merged, number as i32, shards.len() as i32))?;
+        }
+        Ok(())
+    })?;
     for prefix in prefixes
         .iter()
         .map(AsRef::as_ref)

@@ -17,6 +17,7 @@ import sys
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 # figure: (what it is, greatest ratio to the reference, greatest absolute value or None)
 GOALS = {
+    "size": ("size of the library", None, 60.0),
     "dlopen": ("dlopen", None, None),
     "start": ("dlopen + first session + first run", 1 / 20, None),
     "start_memory": ("memory after it", None, 30.0),
@@ -70,6 +71,8 @@ def main():
     options = parser.parse_args()
     libraries = {"ours": options.ours.resolve(), "reference": (options.reference or find_reference()).resolve()}
     figures = {name: {} for name in libraries}
+    for name, library in libraries.items():
+        figures[name]["size"] = ("MB", [library.stat().st_size / 1e6])
     complete = True
     for _ in range(options.rounds):
         for mode in ("start", "steady"):

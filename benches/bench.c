@@ -16,12 +16,14 @@
 enum { NODES = 10000, BUILDS = 5, IMPORTS = 5, RUNS = 20000, CHAIN_RUNS = 20 };
 
 /* The functions that are measured or needed on the way. */
+/* clang-format off */
 #define FUNCTIONS(X)                                                                                              \
     X(TF_NewStatus) X(TF_GetCode) X(TF_Message) X(TF_NewBuffer) X(TF_DeleteBuffer) X(TF_AllocateTensor)            \
     X(TF_DeleteTensor) X(TF_TensorData) X(TF_NewGraph) X(TF_DeleteGraph) X(TF_NewOperation) X(TF_FinishOperation)  \
     X(TF_AddInput) X(TF_SetAttrType) X(TF_SetAttrTensor) X(TF_GraphToGraphDef) X(TF_NewImportGraphDefOptions)      \
     X(TF_DeleteImportGraphDefOptions) X(TF_GraphImportGraphDef) X(TF_GraphOperationByName) X(TF_NewSessionOptions) \
     X(TF_DeleteSessionOptions) X(TF_NewSession) X(TF_DeleteSession) X(TF_SessionRun)
+/* clang-format on */
 
 static struct {
 #define MEMBER(name) __typeof__(&name) name;

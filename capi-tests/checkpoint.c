@@ -26,7 +26,8 @@ static const char* unique(const char* base) {
 static void save(const char* prefix, int count, const char* const* names, const char* const* slices,
                  const TF_Output* tensors) {
     TF_Output prefix_output = constant(graph, unique("prefix"), string_scalar(prefix));
-    TF_Output name_output = strings(unique("names"), count, names), slice_output = strings(unique("slices"), count, slices);
+    TF_Output name_output = strings(unique("names"), count, names),
+              slice_output = strings(unique("slices"), count, slices);
     TF_OperationDescription* description = TF_NewOperation(graph, "SaveV2", unique("save"));
     TF_AddInput(description, prefix_output);
     TF_AddInput(description, name_output);
@@ -176,8 +177,11 @@ static void broken_files(void) {
         const char *prefix, *suffix;
         long keep, flip;
     } BREAKS[] = {
-        {"b1", ".index", 10, -1}, {"b2", ".index", 0, -1},  {"b3", ".index", -1, 5},
-        {"b4", ".data-00000-of-00001", 7, -1},              {"b5", ".data-00000-of-00001", -1, 3},
+        {"b1", ".index", 10, -1},
+        {"b2", ".index", 0, -1},
+        {"b3", ".index", -1, 5},
+        {"b4", ".data-00000-of-00001", 7, -1},
+        {"b5", ".data-00000-of-00001", -1, 3},
         {"b6", ".index", -1, 120},
     };
     for (int i = 0; i < N_ELEMENTS(BREAKS); ++i) {

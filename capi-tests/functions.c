@@ -276,9 +276,8 @@ static void control_outputs(void) {
     const TF_Output inputs[] = {a, {TF_GraphOperationByName(body, "ok"), 0}};
     const TF_Operation* const controls[] = {check.oper};
     const char* const names[] = {"checked"};
-    TF_Function* function =
-        TF_GraphToFunctionWithControlOutputs(body, "f", 0, -1, NULL, 2, inputs, 1, &negated, NULL, 1, controls, names,
-                                             NULL, NULL, fresh(status));
+    TF_Function* function = TF_GraphToFunctionWithControlOutputs(body, "f", 0, -1, NULL, 2, inputs, 1, &negated, NULL,
+                                                                 1, controls, names, NULL, NULL, fresh(status));
     print_status("to function", status);
     print_function("function", function);
     TF_DeleteFunction(function);
@@ -289,7 +288,8 @@ static void conditional(void) {
     TF_Graph *yes = TF_NewGraph(), *no = TF_NewGraph(), *graph = TF_NewGraph();
     TF_Output a = placeholder(yes, "a", TF_FLOAT), doubled = binary(yes, "AddV2", "d", a, a);
     TF_Output b = placeholder(no, "b", TF_FLOAT), negated = unary(no, "Neg", "n", b);
-    TF_Function* then = TF_GraphToFunction(yes, "yes", 0, -1, NULL, 1, &a, 1, &doubled, NULL, NULL, NULL, fresh(status));
+    TF_Function* then =
+        TF_GraphToFunction(yes, "yes", 0, -1, NULL, 1, &a, 1, &doubled, NULL, NULL, NULL, fresh(status));
     TF_Function* other = TF_GraphToFunction(no, "no", 0, -1, NULL, 1, &b, 1, &negated, NULL, NULL, NULL, fresh(status));
     TF_GraphCopyFunction(graph, then, NULL, fresh(status));
     TF_GraphCopyFunction(graph, other, NULL, fresh(status));
@@ -306,7 +306,8 @@ static void conditional(void) {
         TF_SetAttrFuncName(description, "else_branch", "no", 2);
         TF_Output result = finish_and_print(description, OPS[i]);
         for (unsigned char value = 0; value < 2; ++value) {
-            run_and_print(value ? "true" : "false", session, condition, tensor_of(TF_BOOL, 0, NULL, &value), result, NULL);
+            run_and_print(value ? "true" : "false", session, condition, tensor_of(TF_BOOL, 0, NULL, &value), result,
+                          NULL);
         }
     }
     delete_session(session);
@@ -320,11 +321,13 @@ static void conditional(void) {
 /* while (i < 10) i = i + i */
 static void loop(void) {
     TF_Graph *test = TF_NewGraph(), *body = TF_NewGraph(), *graph = TF_NewGraph();
-    TF_Output i = placeholder(test, "i", TF_INT32), less = binary(test, "Less", "less", i, int_constant(test, "ten", 10));
+    TF_Output i = placeholder(test, "i", TF_INT32),
+              less = binary(test, "Less", "less", i, int_constant(test, "ten", 10));
     TF_Output k = placeholder(body, "k", TF_INT32), doubled = binary(body, "AddV2", "d", k, k);
     TF_Function* condition =
         TF_GraphToFunction(test, "condition", 0, -1, NULL, 1, &i, 1, &less, NULL, NULL, NULL, fresh(status));
-    TF_Function* turn = TF_GraphToFunction(body, "turn", 0, -1, NULL, 1, &k, 1, &doubled, NULL, NULL, NULL, fresh(status));
+    TF_Function* turn =
+        TF_GraphToFunction(body, "turn", 0, -1, NULL, 1, &k, 1, &doubled, NULL, NULL, NULL, fresh(status));
     TF_GraphCopyFunction(graph, condition, NULL, fresh(status));
     TF_GraphCopyFunction(graph, turn, NULL, fresh(status));
     static const char* const OPS[] = {"StatelessWhile", "While"};
@@ -347,11 +350,11 @@ static void loop(void) {
     TF_DeleteGraph(body);
 }
 
-#define WITH_STATUS(body)             \
-    static void run_##body(void) {    \
-        status = TF_NewStatus();      \
-        body();                       \
-        TF_DeleteStatus(status);      \
+#define WITH_STATUS(body)          \
+    static void run_##body(void) { \
+        status = TF_NewStatus();   \
+        body();                    \
+        TF_DeleteStatus(status);   \
     }
 #define CASE(body) {#body, run_##body}
 
@@ -372,21 +375,11 @@ WITH_STATUS(conditional)
 WITH_STATUS(loop)
 
 static const Case CASES[] = {
-    CASE(basics),
-    CASE(called_by_its_name),
-    CASE(called_by_partitioned_call),
-    CASE(missing_function),
-    CASE(graph_functions),
-    CASE(different_functions_of_one_name),
-    CASE(copy_nothing),
-    CASE(serialized_and_back),
-    CASE(exported_graph_with_functions),
-    CASE(value_attributes),
-    CASE(variations),
-    CASE(hashed_name),
-    CASE(control_outputs),
-    CASE(conditional),
-    CASE(loop),
+    CASE(basics),           CASE(called_by_its_name),  CASE(called_by_partitioned_call),
+    CASE(missing_function), CASE(graph_functions),     CASE(different_functions_of_one_name),
+    CASE(copy_nothing),     CASE(serialized_and_back), CASE(exported_graph_with_functions),
+    CASE(value_attributes), CASE(variations),          CASE(hashed_name),
+    CASE(control_outputs),  CASE(conditional),         CASE(loop),
 };
 
 int main(int argc, char** argv) { return run_cases(argc, argv, CASES, N_ELEMENTS(CASES)); }

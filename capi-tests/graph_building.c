@@ -22,9 +22,9 @@ static void duplicate_name(void) {
 }
 
 static void names(void) {
-    static const char* const NAMES[] = {"a",   "A.b",   "a/b/c", "a-b",  "a\\b", "_private", "-a",  "/a",  "",
-                                        "a b", "a:0",   "^a",    "a$",   ".a",   "1",        "a>b", ">a",  "a/",
-                                        "a//b", "caf\xc3\xa9"};
+    static const char* const NAMES[] = {"a",  "A.b", "a/b/c", "a-b", "a\\b", "_private",   "-a",
+                                        "/a", "",    "a b",   "a:0", "^a",   "a$",         ".a",
+                                        "1",  "a>b", ">a",    "a/",  "a//b", "caf\xc3\xa9"};
     for (int i = 0; i < N_ELEMENTS(NAMES); ++i) finish_and_print(begin("NoOp", NAMES[i]), NAMES[i]);
 }
 

@@ -467,12 +467,32 @@ IN_NEW_GRAPH(frozen_model)
 IN_NEW_GRAPH(train_graph)
 
 static const Case CASES[] = {
-    CASE(plain), CASE(twice), CASE(prefix), CASE(same_prefix_twice), CASE(same_prefix_with_slash_twice), CASE(prefix_of_an_operation), CASE(uniquify_names),
-    CASE(uniquify_with_prefix), CASE(input_map), CASE(input_map_errors), CASE(unused_mappings),
-    CASE(control_dependencies), CASE(returns), CASE(return_outputs_call), CASE(returns_that_are_mapped),
-    CASE(returns_that_are_not_there), CASE(default_device), CASE(defaults_filled), CASE(malformed_inputs),
-    CASE(malformed_nodes), CASE(any_order), CASE(versions), CASE(bad_bytes), CASE(export_and_back),
-    CASE(frozen_model), CASE(train_graph),
+    CASE(plain),
+    CASE(twice),
+    CASE(prefix),
+    CASE(same_prefix_twice),
+    CASE(same_prefix_with_slash_twice),
+    CASE(prefix_of_an_operation),
+    CASE(uniquify_names),
+    CASE(uniquify_with_prefix),
+    CASE(input_map),
+    CASE(input_map_errors),
+    CASE(unused_mappings),
+    CASE(control_dependencies),
+    CASE(returns),
+    CASE(return_outputs_call),
+    CASE(returns_that_are_mapped),
+    CASE(returns_that_are_not_there),
+    CASE(default_device),
+    CASE(defaults_filled),
+    CASE(malformed_inputs),
+    CASE(malformed_nodes),
+    CASE(any_order),
+    CASE(versions),
+    CASE(bad_bytes),
+    CASE(export_and_back),
+    CASE(frozen_model),
+    CASE(train_graph),
 };
 
 int main(int argc, char** argv) { return run_cases(argc, argv, CASES, N_ELEMENTS(CASES)); }

@@ -28,8 +28,8 @@ static void all_ops(void) {
             n_outputs += op.field == 3;
             n_attrs += op.field == 4;
         }
-        snprintf(lines[count++], MAX_LINE, "%.*s %d %d %d", (int)name.length, (const char*)name.bytes, n_inputs, n_outputs,
-                 n_attrs);
+        snprintf(lines[count++], MAX_LINE, "%.*s %d %d %d", (int)name.length, (const char*)name.bytes, n_inputs,
+                 n_outputs, n_attrs);
     }
     qsort(lines, (size_t)count, MAX_LINE, compare_lines);
     for (int i = 0; i < count; ++i) printf("%s\n", lines[i]);

@@ -2,8 +2,8 @@
  *
  *   lifetime LIBRARY [alive]
  *
- * Not linked against any library. With "alive" it ends right after a run, with everything still there. Exits with 0 when
- * all went well. */
+ * Not linked against any library. With "alive" it ends right after a run, with everything still there. Exits with 0
+ * when all went well. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
 #include <stdio.h>
@@ -12,10 +12,12 @@
 #include <tensorflow/c/c_api.h>
 #include <unistd.h>
 
+/* clang-format off */
 #define FUNCTIONS(X)                                                                                              \
     X(TF_NewStatus) X(TF_DeleteStatus) X(TF_GetCode) X(TF_NewGraph) X(TF_DeleteGraph) X(TF_NewOperation)           \
     X(TF_FinishOperation) X(TF_AddInput) X(TF_SetAttrType) X(TF_NewSessionOptions) X(TF_DeleteSessionOptions)      \
     X(TF_NewSession) X(TF_DeleteSession) X(TF_SessionRun) X(TF_AllocateTensor) X(TF_DeleteTensor) X(TF_TensorData)
+/* clang-format on */
 
 static struct {
 #define MEMBER(name) __typeof__(&name) name;
@@ -29,11 +31,11 @@ static void* load(const char* path) {
         printf("%s\n", dlerror());
         exit(1);
     }
-#define FIND(name)                                  \
-    *(void**)&tf.name = dlsym(library, #name);      \
-    if (!tf.name) {                                 \
-        printf("the library has no %s\n", #name);   \
-        exit(1);                                    \
+#define FIND(name)                                \
+    *(void**)&tf.name = dlsym(library, #name);    \
+    if (!tf.name) {                               \
+        printf("the library has no %s\n", #name); \
+        exit(1);                                  \
     }
     FUNCTIONS(FIND)
 #undef FIND

@@ -2,8 +2,9 @@
  *
  *   mutations --data=FOLDER [NAME...]
  *
- * Each case tries many variants, each in a process of its own; one that ends by a signal or takes longer than ten seconds
- * is a fault. The generator is seeded with the number of the variant, which is printed for a fault. Runs on ours only. */
+ * Each case tries many variants, each in a process of its own; one that ends by a signal or takes longer than ten
+ * seconds is a fault. The generator is seeded with the number of the variant, which is printed for a fault. Runs on
+ * ours only. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -81,7 +82,8 @@ static void run_imported(TF_Graph* graph) {
     const int64_t dims[] = {1, 32, 32, 3};
     TF_Status* status = TF_NewStatus();
     TF_Session* session = new_session(graph);
-    TF_Output input = {TF_GraphOperationByName(graph, "image"), 0}, output = {TF_GraphOperationByName(graph, "Identity"), 0};
+    TF_Output input = {TF_GraphOperationByName(graph, "image"), 0},
+              output = {TF_GraphOperationByName(graph, "Identity"), 0};
     TF_Tensor *feed = tensor_of(TF_FLOAT, 4, dims, picture), *result = NULL;
     if (session && input.oper && output.oper) {
         TF_SessionRun(session, NULL, &input, &feed, 1, &output, &result, 1, NULL, 0, NULL, status);

@@ -1,5 +1,5 @@
-/* NULL wherever a pointer goes. The reference aborts on most of these, so this runs on our library only: every case must
- * end, and statuses that are given must not be OK where an argument is missing. */
+/* NULL wherever a pointer goes. The reference aborts on most of these, so this runs on our library only: every case
+ * must end, and statuses that are given must not be OK where an argument is missing. */
 #include <stdio.h>
 #include <string.h>
 
@@ -373,9 +373,11 @@ IN_NEW_GRAPH(libraries)
 IN_NEW_GRAPH(without_a_status)
 
 static const Case CASES[] = {
-    CASE(deletes),    CASE(statuses),  CASE(buffers_and_tensors), CASE(strings),  CASE(building),
-    CASE(setting_attributes), CASE(operations), CASE(graphs),     CASE(importing), CASE(functions),
-    CASE(sessions),   CASE(libraries), CASE(without_a_status),
+    CASE(deletes),          CASE(statuses), CASE(buffers_and_tensors),
+    CASE(strings),          CASE(building), CASE(setting_attributes),
+    CASE(operations),       CASE(graphs),   CASE(importing),
+    CASE(functions),        CASE(sessions), CASE(libraries),
+    CASE(without_a_status),
 };
 
 int main(int argc, char** argv) { return run_cases(argc, argv, CASES, N_ELEMENTS(CASES)); }

@@ -52,7 +52,8 @@ static void names_and_types(void) {
     for (int i = 0; i < 2; ++i) {
         TF_Input input = {s.split.oper, i};
         TF_Output from = TF_OperationInput(input);
-        printf("input type %d from %s:%d\n", (int)TF_OperationInputType(input), TF_OperationName(from.oper), from.index);
+        printf("input type %d from %s:%d\n", (int)TF_OperationInputType(input), TF_OperationName(from.oper),
+               from.index);
     }
     TF_DeleteGraph(s.graph);
 }
@@ -185,9 +186,14 @@ static void attr_names(void) {
 }
 
 static const Case CASES[] = {
-    {"names_and_types", names_and_types}, {"list_lengths", list_lengths}, {"all_inputs", all_inputs},
-    {"consumers", consumers},             {"control_edges", control_edges}, {"node_defs", node_defs},
-    {"op_defs", op_defs},                 {"attr_names", attr_names},
+    {"names_and_types", names_and_types},
+    {"list_lengths", list_lengths},
+    {"all_inputs", all_inputs},
+    {"consumers", consumers},
+    {"control_edges", control_edges},
+    {"node_defs", node_defs},
+    {"op_defs", op_defs},
+    {"attr_names", attr_names},
 };
 
 int main(int argc, char** argv) { return run_cases(argc, argv, CASES, N_ELEMENTS(CASES)); }

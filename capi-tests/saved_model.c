@@ -85,8 +85,8 @@ static void metagraph(void) {
     Fields fields = fields_of(meta_graph->data, meta_graph->length);
     int counts[16] = {0};
     while (next_field(&fields)) counts[fields.field & 15]++;
-    printf("broken %d, info %d, graph %d, saver %d, collections %d, signatures %d\n", fields.broken, counts[1], counts[2],
-           counts[3], counts[4], counts[5]);
+    printf("broken %d, info %d, graph %d, saver %d, collections %d, signatures %d\n", fields.broken, counts[1],
+           counts[2], counts[3], counts[4], counts[5]);
     int n_operations = 0;
     size_t position = 0;
     while (TF_GraphNextOperation(graph, &position)) ++n_operations;
@@ -228,8 +228,16 @@ WITH_STATUS(flipped_data)
 WITH_STATUS(frozen_graph_as_model)
 
 static const Case CASES[] = {
-    CASE(good),           CASE(tags),   CASE(missing),         CASE(metagraph),           CASE(graph_in_use),
-    CASE(copied),         CASE(truncated_model), CASE(truncated_variables), CASE(flipped_data), CASE(frozen_graph_as_model),
+    CASE(good),
+    CASE(tags),
+    CASE(missing),
+    CASE(metagraph),
+    CASE(graph_in_use),
+    CASE(copied),
+    CASE(truncated_model),
+    CASE(truncated_variables),
+    CASE(flipped_data),
+    CASE(frozen_graph_as_model),
 };
 
 int main(int argc, char** argv) { return run_cases(argc, argv, CASES, N_ELEMENTS(CASES)); }

@@ -190,7 +190,8 @@ static void errors_in_kernels(void) {
     TF_Output quotient = binary(graph, "FloorDiv", "quotient", int_constant(graph, "seven", 7), zero);
     run_and_print("7 / 2", session, zero, int_scalar(2), quotient, NULL);
     run_and_print("7 / 0", session, zero, int_scalar(0), quotient, NULL);
-    TF_Output condition = placeholder(graph, "condition", TF_BOOL), text = constant(graph, "t", string_scalar("so what"));
+    TF_Output condition = placeholder(graph, "condition", TF_BOOL),
+              text = constant(graph, "t", string_scalar("so what"));
     description = TF_NewOperation(graph, "Assert", "assert");
     TF_AddInput(description, condition);
     TF_AddInputList(description, &text, 1);

@@ -109,9 +109,11 @@ static void constants_followed(void) {
     TF_Output known = shaped_placeholder(graph, "k", TF_FLOAT, 2, (const int64_t[]){4, 6});
     print_shape("reshape with -1", binary(graph, "Reshape", "r2", known, ints("s2", 2, (const int32_t[]){-1, 3})));
     print_shape("reshape to own shape", binary(graph, "Reshape", "r3", x, shape));
-    print_shape("fill", binary(graph, "Fill", "f", ints("s3", 2, (const int32_t[]){7, 8}), float_constant(graph, "v", 0)));
+    print_shape("fill",
+                binary(graph, "Fill", "f", ints("s3", 2, (const int32_t[]){7, 8}), float_constant(graph, "v", 0)));
     print_shape("fill like x", binary(graph, "Fill", "f2", shape, float_constant(graph, "v2", 0)));
-    TF_Output doubled = binary(graph, "Mul", "m", ints("s4", 2, (const int32_t[]){2, 3}), int_constant(graph, "two", 2));
+    TF_Output doubled =
+        binary(graph, "Mul", "m", ints("s4", 2, (const int32_t[]){2, 3}), int_constant(graph, "two", 2));
     print_shape("fill of computed", binary(graph, "Fill", "f3", doubled, float_constant(graph, "v3", 0)));
     TF_OperationDescription* description = TF_NewOperation(graph, "Range", "range");
     TF_AddInput(description, int_constant(graph, "start", 2));
@@ -164,10 +166,12 @@ static void structure(void) {
     TF_AddInput(description, shaped_placeholder(graph, "ones", TF_FLOAT, 3, (const int64_t[]){1, -1, 1}));
     print_shape("squeeze", finish(description));
     print_shape("pad", binary(graph, "Pad", "p", shaped_placeholder(graph, "v", TF_FLOAT, 1, (const int64_t[]){5}),
-                              constant(graph, "pads", tensor_of(TF_INT32, 2, (const int64_t[]){1, 2},
-                                                                (const int32_t[]){2, 3}))));
-    print_shape("unique", unary(graph, "Unique", "u", shaped_placeholder(graph, "d", TF_INT32, 1, (const int64_t[]){9})));
-    print_shape("where", unary(graph, "Where", "wh", shaped_placeholder(graph, "b", TF_BOOL, 2, (const int64_t[]){2, 2})));
+                              constant(graph, "pads",
+                                       tensor_of(TF_INT32, 2, (const int64_t[]){1, 2}, (const int32_t[]){2, 3}))));
+    print_shape("unique",
+                unary(graph, "Unique", "u", shaped_placeholder(graph, "d", TF_INT32, 1, (const int64_t[]){9})));
+    print_shape("where",
+                unary(graph, "Where", "wh", shaped_placeholder(graph, "b", TF_BOOL, 2, (const int64_t[]){2, 2})));
 }
 
 static void later_knowledge(void) {

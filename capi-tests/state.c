@@ -39,7 +39,8 @@ static void reference_variable(void) {
     printf("type of the output %d\n", (int)TF_OperationOutputType(variable));
     TF_Output value = placeholder(graph, "value", TF_FLOAT);
     TF_Output assign = binary(graph, "Assign", "assign", variable, value);
-    TF_Output add = binary(graph, "AssignAdd", "add", variable, value), read = unary(graph, "Identity", "read", variable);
+    TF_Output add = binary(graph, "AssignAdd", "add", variable, value),
+              read = unary(graph, "Identity", "read", variable);
     const float values[] = {1, 2};
     fetch("before", read);
     run_and_print("assign", session, value, float_vector(2, values), assign, NULL);
@@ -134,22 +135,19 @@ typedef struct {
 
 /* v1 control flow: i = start; while (i < 100) i = i + i. The back edge can only be imported. */
 static const LoopNode LOOP[] = {
-    {"enter", "Enter", {"start", NULL}, "frame_name"},
-    {"limit", "Enter", {"hundred", NULL}, "frame_name"},
-    {"merge", "Merge", {"enter", "next"}, "N"},
-    {"less", "Less", {"merge", "limit"}, NULL},
-    {"condition", "LoopCond", {"less", NULL}, "none"},
-    {"switch", "Switch", {"merge", "condition"}, NULL},
-    {"turn", "Identity", {"switch:1", NULL}, NULL},
-    {"body", "AddV2", {"turn", "turn"}, NULL},
-    {"next", "NextIteration", {"body", NULL}, NULL},
-    {"result", "Exit", {"switch", NULL}, NULL},
+    {"enter", "Enter", {"start", NULL}, "frame_name"}, {"limit", "Enter", {"hundred", NULL}, "frame_name"},
+    {"merge", "Merge", {"enter", "next"}, "N"},        {"less", "Less", {"merge", "limit"}, NULL},
+    {"condition", "LoopCond", {"less", NULL}, "none"}, {"switch", "Switch", {"merge", "condition"}, NULL},
+    {"turn", "Identity", {"switch:1", NULL}, NULL},    {"body", "AddV2", {"turn", "turn"}, NULL},
+    {"next", "NextIteration", {"body", NULL}, NULL},   {"result", "Exit", {"switch", NULL}, NULL},
 };
 
 static void add_attr(Message* node, const char* name, int field, const void* text, int64_t number) {
     Message value = {0}, entry = {0};
-    if (text) message_text(&value, field, text);
-    else message_int(&value, field, number);
+    if (text)
+        message_text(&value, field, text);
+    else
+        message_int(&value, field, number);
     message_text(&entry, 1, name);
     message_part(&entry, 2, &value);
     message_part(node, 5, &entry);
@@ -206,7 +204,8 @@ static void switch_and_merge(void) {
 static void endless_loop(void) {
     TF_Graph *test = TF_NewGraph(), *body = TF_NewGraph();
     TF_Output i = placeholder(test, "i", TF_INT32), k = placeholder(body, "k", TF_INT32);
-    TF_Output yes = binary(test, "GreaterEqual", "yes", i, int_constant(test, "zero", 0)), same = unary(body, "Abs", "same", k);
+    TF_Output yes = binary(test, "GreaterEqual", "yes", i, int_constant(test, "zero", 0)),
+              same = unary(body, "Abs", "same", k);
     TF_Function* condition =
         TF_GraphToFunction(test, "condition", 0, -1, NULL, 1, &i, 1, &yes, NULL, NULL, NULL, fresh(status));
     TF_Function* turn = TF_GraphToFunction(body, "turn", 0, -1, NULL, 1, &k, 1, &same, NULL, NULL, NULL, fresh(status));

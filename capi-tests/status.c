@@ -57,7 +57,7 @@ static void payloads(void) {
 }
 
 static void from_errno(void) {
-    static const int NUMBERS[] = {0,      EINVAL, ENAMETOOLONG, ENOENT, ENODEV, EEXIST,    EPERM,  EACCES,   ENOTEMPTY,
+    static const int NUMBERS[] = {0,      EINVAL, ENAMETOOLONG, ENOENT, ENODEV, EEXIST,    EPERM,  EACCES,    ENOTEMPTY,
                                   ENOSPC, EISDIR, EMFILE,       EPIPE,  ESTALE, ETIMEDOUT, EINTR,  ECANCELED, ENOSYS,
                                   EAGAIN, EBUSY,  EFBIG,        ERANGE, EDOM,   EIO,       ENOMEM, ENOTDIR,   EROFS};
     TF_Status* status = TF_NewStatus();

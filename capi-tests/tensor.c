@@ -10,7 +10,8 @@
 enum { LAST_TYPE = 31 };
 
 static void type_sizes(void) {
-    for (int type = 0; type <= LAST_TYPE; ++type) printf("type %d: %zu bytes\n", type, TF_DataTypeSize((TF_DataType)type));
+    for (int type = 0; type <= LAST_TYPE; ++type)
+        printf("type %d: %zu bytes\n", type, TF_DataTypeSize((TF_DataType)type));
     printf("type 101: %zu bytes\n", TF_DataTypeSize((TF_DataType)101));
 }
 

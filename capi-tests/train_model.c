@@ -4,8 +4,8 @@
  *   train_model FOLDER PREFIX [TOLERANCE]     (default: 1e-4)
  *
  * FOLDER is one that tools/models/make_models.py wrote (graph.pb, initial.*, final.*, train.expect); PREFIX names the
- * checkpoint to write. The final checkpoint of the reference is restored at the end and must give, on the last batch, the
- * loss that the trained state gives. Exits with 1 on a difference, 77 when there is no such folder. */
+ * checkpoint to write. The final checkpoint of the reference is restored at the end and must give, on the last batch,
+ * the loss that the trained state gives. Exits with 1 on a difference, 77 when there is no such folder. */
 #include <math.h>
 #include <stdio.h>
 #include <stdlib.h>

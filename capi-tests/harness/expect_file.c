@@ -8,7 +8,9 @@
 
 enum { MAX_RANK = 16, FORMAT_VERSION = 1 };
 
-static bool read_exactly(FILE* file, void* data, size_t length) { return length == 0 || fread(data, length, 1, file) == 1; }
+static bool read_exactly(FILE* file, void* data, size_t length) {
+    return length == 0 || fread(data, length, 1, file) == 1;
+}
 
 static bool read_name(FILE* file, char** name) {
     uint32_t length = 0;
@@ -24,12 +26,14 @@ static bool read_tensor(FILE* file, char** name, TF_Tensor** tensor) {
     if (!read_name(file, name) || !read_exactly(file, &type, 4) || !read_exactly(file, &rank, 4)) return false;
     if (rank > MAX_RANK || !read_exactly(file, dims, 8 * rank) || !read_exactly(file, &length, 8)) return false;
     *tensor = TF_AllocateTensor((TF_DataType)type, dims, (int)rank, (size_t)length);
-    return *tensor && TF_TensorByteSize(*tensor) == length && read_exactly(file, TF_TensorData(*tensor), (size_t)length);
+    return *tensor && TF_TensorByteSize(*tensor) == length &&
+           read_exactly(file, TF_TensorData(*tensor), (size_t)length);
 }
 
 static bool read_case(FILE* file, ExpectCase* one) {
     uint32_t counts[2] = {0, 0};
-    if (!read_exactly(file, counts, 8) || counts[0] > EXPECT_MAX_TENSORS || counts[1] > EXPECT_MAX_TENSORS) return false;
+    if (!read_exactly(file, counts, 8) || counts[0] > EXPECT_MAX_TENSORS || counts[1] > EXPECT_MAX_TENSORS)
+        return false;
     one->n_inputs = (int)counts[0];
     one->n_outputs = (int)counts[1];
     for (int i = 0; i < one->n_inputs; ++i) {

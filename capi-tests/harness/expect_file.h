@@ -28,7 +28,8 @@ bool expect_read(const char* path, ExpectFile* file);
 void expect_free(ExpectFile* file);
 
 /* Compares with what was expected: type and shape must be equal; the largest difference of floats may be `tolerance`
- * times the largest expected magnitude, other types must be equal byte by byte. Prints one line; true when it passes. */
+ * times the largest expected magnitude, other types must be equal byte by byte. Prints one line; true when it passes.
+ */
 bool expect_compare(const char* name, const TF_Tensor* expected, const TF_Tensor* actual, double tolerance);
 
 #endif

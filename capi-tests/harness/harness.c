@@ -42,10 +42,14 @@ int run_cases(int argc, char** argv, const Case* cases, int count) {
     bool fork_each = true, list = false;
     int n_named = 0;
     for (int i = 1; i < argc; ++i) {
-        if (strncmp(argv[i], "--data=", 7) == 0) data = argv[i] + 7;
-        else if (strcmp(argv[i], "--no-fork") == 0) fork_each = false;
-        else if (strcmp(argv[i], "--list") == 0) list = true;
-        else argv[1 + n_named++] = argv[i];
+        if (strncmp(argv[i], "--data=", 7) == 0)
+            data = argv[i] + 7;
+        else if (strcmp(argv[i], "--no-fork") == 0)
+            fork_each = false;
+        else if (strcmp(argv[i], "--list") == 0)
+            list = true;
+        else
+            argv[1 + n_named++] = argv[i];
     }
     int n_found = 0;
     for (int c = 0; c < count; ++c) {
@@ -53,9 +57,12 @@ int run_cases(int argc, char** argv, const Case* cases, int count) {
         for (int i = 1; i <= n_named; ++i) wanted |= strcmp(argv[i], cases[c].name) == 0;
         if (!wanted) continue;
         ++n_found;
-        if (list) printf("%s\n", cases[c].name);
-        else if (fork_each) run_forked(&cases[c]);
-        else run_here(&cases[c]);
+        if (list)
+            printf("%s\n", cases[c].name);
+        else if (fork_each)
+            run_forked(&cases[c]);
+        else
+            run_here(&cases[c]);
     }
     return n_named > 0 && n_found < n_named;
 }
@@ -67,31 +74,34 @@ TF_Status* fresh(TF_Status* status) {
 
 static const char* code_name(TF_Code code) {
     static const char* const NAMES[] = {
-        "OK", "CANCELLED", "UNKNOWN", "INVALID_ARGUMENT", "DEADLINE_EXCEEDED", "NOT_FOUND", "ALREADY_EXISTS",
-        "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED",
-        "INTERNAL", "UNAVAILABLE", "DATA_LOSS", "UNAUTHENTICATED"};
+        "OK",        "CANCELLED",      "UNKNOWN",           "INVALID_ARGUMENT",   "DEADLINE_EXCEEDED",
+        "NOT_FOUND", "ALREADY_EXISTS", "PERMISSION_DENIED", "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION",
+        "ABORTED",   "OUT_OF_RANGE",   "UNIMPLEMENTED",     "INTERNAL",           "UNAVAILABLE",
+        "DATA_LOSS", "UNAUTHENTICATED"};
     return (int)code >= 0 && (int)code < N_ELEMENTS(NAMES) ? NAMES[code] : "another code";
 }
 
 void print_bytes(const void* bytes, size_t length) {
     const unsigned char* at = bytes;
     for (size_t i = 0; i < length; ++i) {
-        if (at[i] >= 32 && at[i] < 127 && at[i] != '\\') putchar(at[i]);
-        else printf("\\x%02x", at[i]);
+        if (at[i] >= 32 && at[i] < 127 && at[i] != '\\')
+            putchar(at[i]);
+        else
+            printf("\\x%02x", at[i]);
     }
 }
 
-void print_code(const char* what, const TF_Status* status) {
-    printf("%s: %s\n", what, code_name(TF_GetCode(status)));
-}
+void print_code(const char* what, const TF_Status* status) { printf("%s: %s\n", what, code_name(TF_GetCode(status))); }
 
 void print_status(const char* what, const TF_Status* status) {
     const char* message = TF_Message(status);
     print_code(what, status);
     if (!message || message[0]) {
         printf("  text: ");
-        if (message) print_bytes(message, strlen(message));
-        else printf("(NULL)");
+        if (message)
+            print_bytes(message, strlen(message));
+        else
+            printf("(NULL)");
         printf("\n");
     }
 }

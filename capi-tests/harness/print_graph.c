@@ -49,7 +49,8 @@ static int sorted_entries(Fields message, int field, Entry* entries) {
 }
 
 void print_attr_value(const void* data, size_t length) {
-    static const char* const KINDS[] = {"", "list", "s", "i", "f", "b", "type", "shape", "tensor", "placeholder", "func"};
+    static const char* const KINDS[] = {"",     "list",  "s",      "i",           "f",   "b",
+                                        "type", "shape", "tensor", "placeholder", "func"};
     Fields value = fields_of(data, length);
     if (length == 0) printf("empty");
     while (next_field(&value)) {
@@ -165,8 +166,10 @@ void print_graph(TF_Graph* graph) {
     TF_Status* status = TF_NewStatus();
     TF_Buffer* buffer = TF_NewBuffer();
     TF_GraphToGraphDef(graph, buffer, status);
-    if (TF_GetCode(status) != TF_OK) print_status("export", status);
-    else print_graph_def(buffer);
+    if (TF_GetCode(status) != TF_OK)
+        print_status("export", status);
+    else
+        print_graph_def(buffer);
     TF_DeleteBuffer(buffer);
     TF_DeleteStatus(status);
 }

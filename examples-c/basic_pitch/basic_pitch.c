@@ -1,5 +1,5 @@
-/* Listens to a melody: synthesizes one as a WAV file, lets the basic-pitch SavedModel hear it, prints the notes in words,
- * and draws the note posteriorgram.
+/* Listens to a melody: synthesizes one as a WAV file, lets the basic-pitch SavedModel hear it, prints the notes in
+ * words, and draws the note posteriorgram.
  *
  *   basic_pitch MODEL_FOLDER OUTPUT_FOLDER [FILE.wav]
  *
@@ -70,8 +70,10 @@ int main(int argc, char** argv) {
     if (argc == 3) {
         const Note* played = melody_notes(&n_played);
         wrong = compare(heard, n_heard, played, n_played);
-        if (wrong) printf("these are NOT the %zu notes played\n", n_played);
-        else printf("these are the %zu notes played\n", n_played);
+        if (wrong)
+            printf("these are NOT the %zu notes played\n", n_played);
+        else
+            printf("these are the %zu notes played\n", n_played);
     }
     free(heard);
     free(samples);

@@ -4,8 +4,8 @@
 #include <stdlib.h>
 
 static const double PI = 3.14159265358979323846;
-static const double SILENCE = 0.5; /* seconds before and after the tune */
-static const double BEAT = 0.5;    /* seconds */
+static const double SILENCE = 0.5;  /* seconds before and after the tune */
+static const double BEAT = 0.5;     /* seconds */
 static const double SOUNDING = 0.9; /* the part of its time that a note sounds */
 enum { HARMONICS = 6 };
 
@@ -16,10 +16,30 @@ typedef struct {
 
 static const Score SCORE[] = {
     /* a scale */
-    {60, 1}, {62, 1}, {64, 1}, {65, 1}, {67, 1}, {69, 1}, {71, 1}, {72, 2},
+    {60, 1},
+    {62, 1},
+    {64, 1},
+    {65, 1},
+    {67, 1},
+    {69, 1},
+    {71, 1},
+    {72, 2},
     /* Ode to Joy */
-    {64, 1}, {64, 1}, {65, 1}, {67, 1}, {67, 1}, {65, 1}, {64, 1}, {62, 1},
-    {60, 1}, {60, 1}, {62, 1}, {64, 1}, {64, 1.5}, {62, 0.5}, {62, 2},
+    {64, 1},
+    {64, 1},
+    {65, 1},
+    {67, 1},
+    {67, 1},
+    {65, 1},
+    {64, 1},
+    {62, 1},
+    {60, 1},
+    {60, 1},
+    {62, 1},
+    {64, 1},
+    {64, 1.5},
+    {62, 0.5},
+    {62, 2},
 };
 enum { SCORE_LENGTH = sizeof SCORE / sizeof SCORE[0] };
 

@@ -8,11 +8,11 @@
 #include "png.h"
 
 enum {
-    FRAME_WIDTH = 1,  /* pixels per frame */
-    KEY_HEIGHT = 14,  /* pixels per key */
-    LEFT = 64,        /* margin with the keyboard and note names */
-    KEYBOARD = 24,    /* its part that the keyboard takes */
-    RIGHT = 84,       /* margin with the colour scale */
+    FRAME_WIDTH = 1, /* pixels per frame */
+    KEY_HEIGHT = 14, /* pixels per key */
+    LEFT = 64,       /* margin with the keyboard and note names */
+    KEYBOARD = 24,   /* its part that the keyboard takes */
+    RIGHT = 84,      /* margin with the colour scale */
     TOP = 30,
     BOTTOM = 34,
     GLYPH_WIDTH = 6,

@@ -7,11 +7,11 @@
 #include "../common/signature.h"
 
 enum {
-    WINDOW = 43844,                      /* samples the network looks at */
-    WINDOW_FRAMES = 172,                 /* frames it answers with */
-    MARGIN_FRAMES = 15,                  /* frames that are thrown away at each side */
+    WINDOW = 43844,      /* samples the network looks at */
+    WINDOW_FRAMES = 172, /* frames it answers with */
+    MARGIN_FRAMES = 15,  /* frames that are thrown away at each side */
     MARGIN = MARGIN_FRAMES * PITCH_FRAME,
-    HOP = WINDOW - 2 * MARGIN,           /* samples from one window to the next */
+    HOP = WINDOW - 2 * MARGIN, /* samples from one window to the next */
     MAX_SIGNATURES = 8
 };
 
@@ -64,8 +64,8 @@ static TF_Tensor* make_windows(const float* samples, size_t n_samples, size_t n_
     float* data = TF_TensorData(windows);
     memset(data, 0, length);
     for (size_t w = 0; w < n_windows; ++w) {
-        size_t skip = w == 0 ? MARGIN : 0;            /* the first window begins before the first sample */
-        size_t first = w * HOP + skip - MARGIN;       /* the sample at data[w * WINDOW + skip] */
+        size_t skip = w == 0 ? MARGIN : 0;      /* the first window begins before the first sample */
+        size_t first = w * HOP + skip - MARGIN; /* the sample at data[w * WINDOW + skip] */
         size_t count = WINDOW - skip;
         if (first + count > n_samples) count = first < n_samples ? n_samples - first : 0;
         memcpy(data + w * WINDOW + skip, samples + first, count * sizeof *samples);

@@ -22,9 +22,9 @@ bool wav_write(const char* path, const float* samples, size_t count, int sample_
     uint8_t header[44];
     memcpy(header, "RIFF....WAVEfmt ", 16);
     put(header + 4, 4, (uint32_t)(36 + 2 * count));
-    put(header + 16, 4, 16);                        /* size of the format chunk */
-    put(header + 20, 2, 1);                         /* PCM */
-    put(header + 22, 2, 1);                         /* channels */
+    put(header + 16, 4, 16); /* size of the format chunk */
+    put(header + 20, 2, 1);  /* PCM */
+    put(header + 22, 2, 1);  /* channels */
     put(header + 24, 4, (uint32_t)sample_rate);
     put(header + 28, 4, (uint32_t)sample_rate * 2); /* bytes per second */
     put(header + 32, 2, 2);                         /* bytes per frame */

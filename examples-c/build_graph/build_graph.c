@@ -85,7 +85,8 @@ int main(void) {
         run(session, 1, &x, &feed, 1, &y, &result, NULL);
         const float* values = TF_TensorData(result);
         for (int64_t i = 0; i < batch; ++i) {
-            printf("batch %lld row %lld: y = %g %g\n", (long long)batch, (long long)i, values[2 * i], values[2 * i + 1]);
+            printf("batch %lld row %lld: y = %g %g\n", (long long)batch, (long long)i, values[2 * i],
+                   values[2 * i + 1]);
             wrong += values[2 * i] != expected[i][0] || values[2 * i + 1] != expected[i][1];
         }
         TF_DeleteTensor(feed);

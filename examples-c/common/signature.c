@@ -7,8 +7,8 @@
 typedef struct {
     const uint8_t *at, *end;
     int field;
-    uint64_t number;           /* value of a varint field */
-    const uint8_t* bytes;      /* content of a length-delimited field, else NULL */
+    uint64_t number;      /* value of a varint field */
+    const uint8_t* bytes; /* content of a length-delimited field, else NULL */
     size_t length;
     bool broken;
 } Reader;
@@ -38,7 +38,10 @@ static bool next_field(Reader* r) {
     switch (tag & 7) {
         case 0: r->number = varint(r); return !r->broken;
         case 1: r->length = 8; break;
-        case 2: r->length = varint(r); left = (size_t)(r->end - r->at); break;
+        case 2:
+            r->length = varint(r);
+            left = (size_t)(r->end - r->at);
+            break;
         case 5: r->length = 4; break;
         default: r->broken = true; return false;
     }

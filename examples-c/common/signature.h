@@ -14,7 +14,7 @@ typedef struct {
     char key[SIGNATURE_MAX_NAME];  /* the name people use */
     char name[SIGNATURE_MAX_NAME]; /* the tensor's name in the graph, "operation:index"; empty if it is composite */
     TF_DataType type;
-    int rank;                          /* -1 when unknown */
+    int rank;                         /* -1 when unknown */
     int64_t dims[SIGNATURE_MAX_RANK]; /* -1 where unknown */
 } SignatureTensor;
 

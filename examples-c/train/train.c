@@ -42,8 +42,8 @@ static TF_Session* new_session(TF_Graph* graph) {
 }
 
 /* Runs the graph on one batch; `target` is the train operation or NULL. Returns the loss before the step. */
-static float loss_of(TF_Session* session, TF_Graph* graph, float images[BATCH][SIDE][SIDE],
-                     const int32_t kinds[BATCH], const TF_Operation* target) {
+static float loss_of(TF_Session* session, TF_Graph* graph, float images[BATCH][SIDE][SIDE], const int32_t kinds[BATCH],
+                     const TF_Operation* target) {
     TF_Output inputs[] = {find_output(graph, "x"), find_output(graph, "y")};
     TF_Output loss = find_output(graph, "loss");
     TF_Tensor* feeds[] = {new_tensor(TF_FLOAT, 4, (int64_t[]){BATCH, SIDE, SIDE, 1}, images),

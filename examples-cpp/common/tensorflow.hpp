@@ -1,4 +1,5 @@
-// A thin C++17 layer over the C API, as much as the examples need: handles that delete themselves, statuses as exceptions.
+// A thin C++17 layer over the C API, as much as the examples need: handles that delete themselves, statuses as
+// exceptions.
 #ifndef EXAMPLES_CPP_COMMON_TENSORFLOW_HPP_
 #define EXAMPLES_CPP_COMMON_TENSORFLOW_HPP_
 
@@ -18,30 +19,30 @@ namespace example {
 
 // What a failed call reports.
 class Error : public std::runtime_error {
-   public:
+ public:
     Error(TF_Code code, const std::string& message) : std::runtime_error(message), code_(code) {}
     TF_Code code() const { return code_; }
 
-   private:
+ private:
     TF_Code code_;
 };
 
 // A TF_Status that throws: pass `status.get()` to a call, then `status.check()`.
 class Status {
-   public:
+ public:
     TF_Status* get() { return status_.get(); }
     void check() const {
         TF_Code code = TF_GetCode(status_.get());
         if (code != TF_OK) throw Error(code, TF_Message(status_.get()));
     }
 
-   private:
+ private:
     std::unique_ptr<TF_Status, decltype(&TF_DeleteStatus)> status_{TF_NewStatus(), TF_DeleteStatus};
 };
 
 // A dense tensor of floats.
 class Tensor {
-   public:
+ public:
     // Takes ownership.
     explicit Tensor(TF_Tensor* tensor) : tensor_(tensor, TF_DeleteTensor) {
         if (!tensor) throw std::bad_alloc();
@@ -59,13 +60,13 @@ class Tensor {
     const float* begin() const { return static_cast<const float*>(TF_TensorData(get())); }
     const float* end() const { return begin() + size(); }
 
-   private:
+ private:
     std::unique_ptr<TF_Tensor, decltype(&TF_DeleteTensor)> tensor_;
 };
 
 // A graph imported from a file.
 class Graph {
-   public:
+ public:
     explicit Graph(const std::string& path) : graph_(TF_NewGraph(), TF_DeleteGraph) {
         std::ifstream file(path, std::ios::binary);
         if (!file) throw std::runtime_error("cannot open " + path);
@@ -86,16 +87,16 @@ class Graph {
         return {found, index};
     }
 
-   private:
+ private:
     std::unique_ptr<TF_Graph, decltype(&TF_DeleteGraph)> graph_;
 };
 
 // A session on a graph, which may outlive it. Safe to use from several threads.
 class Session {
-   public:
+ public:
     explicit Session(const Graph& graph) {
         std::unique_ptr<TF_SessionOptions, decltype(&TF_DeleteSessionOptions)> options(TF_NewSessionOptions(),
-                                                                                      TF_DeleteSessionOptions);
+                                                                                       TF_DeleteSessionOptions);
         Status status;
         session_ = TF_NewSession(graph.get(), options.get(), status.get());
         status.check();
@@ -119,7 +120,7 @@ class Session {
         return Tensor(result);
     }
 
-   private:
+ private:
     TF_Session* session_ = nullptr;
 };
 

@@ -6,11 +6,13 @@
 //! What it does not do: it knows nothing of tensors, ops, graphs or status codes.
 
 pub mod broadcast;
+pub mod conv;
 pub mod cpu;
 pub mod elementwise;
 pub mod gemm;
 pub mod math;
 pub mod memory;
+pub mod movement;
 pub mod pool;
 pub mod scratch;
 

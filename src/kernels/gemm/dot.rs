@@ -21,7 +21,7 @@ pub fn applies<T>((m, n): (usize, usize), a: &Matrix<'_, T>, b: &Matrix<'_, T>) 
 
 struct Dot<'a, T>(&'a [T], &'a [T]);
 
-impl<T: Element + Fused> Vectorized for Dot<'_, T> {
+impl<T: Element> Vectorized for Dot<'_, T> {
     type Output = T;
     #[inline(always)]
     fn run(self) -> T {
@@ -48,19 +48,19 @@ impl<T: Element + Fused> Vectorized for Dot<'_, T> {
 }
 
 /// Multiply-add with one rounding.
-pub trait Fused: Copy {
+pub trait FusedMultiplyAdd: Copy {
     /// `self * b + c`.
     fn fused(self, b: Self, c: Self) -> Self;
 }
 
-impl Fused for f32 {
+impl FusedMultiplyAdd for f32 {
     #[inline(always)]
     fn fused(self, b: f32, c: f32) -> f32 {
         self.mul_add(b, c)
     }
 }
 
-impl Fused for f64 {
+impl FusedMultiplyAdd for f64 {
     #[inline(always)]
     fn fused(self, b: f64, c: f64) -> f64 {
         self.mul_add(b, c)
@@ -106,7 +106,7 @@ pub fn gemm<T: Element>(
 }
 
 /// The sum of products of `a` and `b`.
-pub fn dot<T: Element + Fused>(a: &[T], b: &[T]) -> T {
+pub fn dot<T: Element>(a: &[T], b: &[T]) -> T {
     assert_eq!(a.len(), b.len());
     cpu::dispatch_wide(Dot(a, b))
 }

@@ -29,8 +29,9 @@ pub trait RowSource<T>: Sync {
     fn segment(&self) -> usize;
     /// Distance between the terms of a segment.
     fn step(&self) -> usize;
-    /// The address of term `term` of segment `segment` in row `row`.
-    fn row(&self, row: usize, segment: usize, term: usize) -> *const T;
+    /// Writes the addresses of term `term` of each of `segments` in the rows of a tile; `table` has one entry per
+    /// segment.
+    fn pointers(&self, rows: Range<usize>, segments: Range<usize>, term: usize, table: &mut [RowPointers<T>]);
     /// Scratch elements for copies of `rows` rows by `terms` terms, if the rows must be copied.
     fn scratch(&self, _rows: usize, _terms: usize) -> usize {
         0
@@ -225,11 +226,10 @@ impl<T: Element, R: RowSource<T>> Product<'_, T, R> {
                 used += size;
                 continue;
             }
-            for segment in segments.clone() {
-                let last = rows.len() - 1;
-                let address = |i: usize| self.a.row(rows.start + i.min(last), segment, terms.start);
-                table.push(std::array::from_fn(address));
-            }
+            let start = table.len();
+            table.resize(start + segments.len(), [std::ptr::null(); MAX_ROWS]);
+            self.a
+                .pointers(rows, segments.clone(), terms.start, &mut table[start..]);
         }
     }
 

@@ -5,7 +5,7 @@
 //! Every element of C is one chain of multiply-adds in the order of k, whatever the tile's shape.
 
 use super::simd::{Portable, Simd};
-use super::{Activation, Epilogue};
+use super::{Activation, Epilogue, FusedMultiplyAdd};
 #[cfg(target_arch = "x86_64")]
 use crate::cpu::{self, Level};
 
@@ -62,7 +62,9 @@ impl<T> Kernels<T> {
 }
 
 /// An element with microkernels.
-pub trait Element: crate::scratch::Plain + PartialOrd + Default + std::ops::Add<Output = Self> {
+pub trait Element:
+    crate::scratch::Plain + PartialOrd + Default + std::ops::Add<Output = Self> + FusedMultiplyAdd
+{
     /// Six, for relu6.
     const SIX: Self;
     /// The microkernels for this processor.
@@ -193,6 +195,13 @@ unsafe fn store_part<T: Element>(tile: &Tile<'_, T>, sums: &[[T; 64]]) {
 }
 
 impl<T: Element> Epilogue<'_, T> {
+    /// Bias and activation of a whole row.
+    pub(crate) fn apply_row(&self, row: &mut [T]) {
+        for (column, x) in row.iter_mut().enumerate() {
+            *x = self.apply(column, *x);
+        }
+    }
+
     /// Bias and activation of one element of column `column`.
     pub(super) fn apply(&self, column: usize, mut x: T) -> T {
         if let Some(bias) = self.bias {

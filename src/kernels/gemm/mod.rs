@@ -17,6 +17,7 @@ mod pack;
 mod simd;
 
 pub use batch::{Batch, batch_gemm, batch_gemm_any};
+pub use dot::FusedMultiplyAdd;
 pub use driver::product_cost;
 pub use generic::{Scalar, gemm_any};
 pub use half_precision::{Half, gemm_half};
@@ -24,6 +25,7 @@ pub use kernel::Element;
 pub use pack::PackedB;
 
 pub(crate) use driver::{Panels, Product, RowSource};
+pub(crate) use kernel::RowPointers;
 
 use crate::pool::ThreadPool;
 use crate::scratch::{self, OutOfMemory};
@@ -236,11 +238,11 @@ impl<T: Element> RowSource<T> for MatrixRows<'_, T> {
     fn step(&self) -> usize {
         self.a.column_step
     }
-    fn row(&self, row: usize, _segment: usize, term: usize) -> *const T {
-        self.a
-            .data
-            .as_ptr()
-            .wrapping_add(row * self.a.row_step + term * self.a.column_step)
+    fn pointers(&self, rows: Range<usize>, _: Range<usize>, term: usize, table: &mut [RowPointers<T>]) {
+        for (pointer, row) in table[0].iter_mut().zip(rows) {
+            let at = row * self.a.row_step + term * self.a.column_step;
+            *pointer = self.a.data.as_ptr().wrapping_add(at);
+        }
     }
     fn scratch(&self, rows: usize, terms: usize) -> usize {
         if self.a.column_step == 1 { 0 } else { rows * terms }
@@ -275,7 +277,6 @@ impl<T: Element> Call<T> {
         if self.m == 0 || part.is_empty() {
             return Ok(());
         }
-        let shifted = epilogue.map(|e| shift(e, part.start));
         let product = Product {
             kernels: self.kernels,
             m: self.m,
@@ -291,30 +292,11 @@ impl<T: Element> Call<T> {
             accumulate,
             epilogue: None,
         };
-        let row = |row: usize, column: usize, x: &mut [T]| {
-            if let Some(Epilogue {
-                row: Some(finish), ..
-            }) = epilogue
-            {
-                finish(row, part.start + column, x);
-            }
-        };
-        let moved = part.start > 0 && epilogue.is_some_and(|e| e.row.is_some());
-        let shifted = shifted.map(|e| {
-            if moved {
-                Epilogue { row: Some(&row), ..e }
-            } else {
-                e
-            }
-        });
-        // SAFETY: `a` was checked by the caller; the packed panels hold `k` rows of all columns.
-        unsafe {
-            Product {
-                epilogue: shifted.as_ref(),
-                ..product
-            }
-            .run(pool, &mut c[part.start..])
-        }
+        let c = &mut c[part.start..];
+        shifted(epilogue, 0, part.start, |epilogue| {
+            // SAFETY: `a` was checked by the caller; the packed panels hold `k` rows of all columns.
+            unsafe { Product { epilogue, ..product }.run(pool, c) }
+        })
     }
 
     /// The product with a B that is read where it is; only an incomplete last panel is packed.
@@ -357,12 +339,30 @@ impl<T: Element> Call<T> {
     }
 }
 
-/// The epilogue as seen from column `first`.
-fn shift<'a, T>(epilogue: &Epilogue<'a, T>, first: usize) -> Epilogue<'a, T> {
-    Epilogue {
-        bias: epilogue.bias.map(|bias| &bias[first..]),
-        activation: epilogue.activation,
-        row: epilogue.row,
+/// Calls `f` with the epilogue for a part of C that starts at `row` and `column`.
+pub(crate) fn shifted<T, R>(
+    epilogue: Option<&Epilogue<'_, T>>,
+    row: usize,
+    column: usize,
+    f: impl FnOnce(Option<&Epilogue<'_, T>>) -> R,
+) -> R {
+    let Some(whole) = epilogue else { return f(None) };
+    let bias = whole.bias.map(|bias| &bias[column..]);
+    let activation = whole.activation;
+    match whole.row {
+        Some(finish) => {
+            let finish = |i: usize, j: usize, x: &mut [T]| finish(row + i, column + j, x);
+            f(Some(&Epilogue {
+                bias,
+                activation,
+                row: Some(&finish),
+            }))
+        }
+        None => f(Some(&Epilogue {
+            bias,
+            activation,
+            row: None,
+        })),
     }
 }
 

@@ -3,8 +3,8 @@
 //! B is cut into panels of a tile's columns; a panel holds its rows one after the other, the last vector padded
 //! with zeros. A, where its rows are not contiguous, is cut into tiles that hold one column after the other.
 
-use super::Matrix;
 use super::kernel::{Element, Kernels};
+use super::{Matrix, Panels};
 use crate::memory::SharedMut;
 use crate::pool::ThreadPool;
 use crate::scratch::{AlignedBuffer, OutOfMemory};
@@ -60,12 +60,21 @@ impl<T: Element> PackedB<T> {
         self.data.len() * size_of::<T>()
     }
 
-    pub(super) fn kernels(&self) -> &'static Kernels<T> {
+    pub(crate) fn kernels(&self) -> &'static Kernels<T> {
         self.kernels.0
     }
 
     pub(super) fn data(&self) -> &[T] {
         &self.data
+    }
+
+    pub(crate) fn panels(&self) -> Panels<T> {
+        Panels {
+            data: self.data.as_ptr(),
+            panel_step: self.kernels().panel() * self.k,
+            row_step: None,
+            last: None,
+        }
     }
 }
 

@@ -6,11 +6,14 @@
 //! The crate knows nothing of graphs and sessions; ops see them through the contexts of `ff_op`.
 
 pub mod array;
+pub mod control_flow;
 pub mod dispatch;
 pub mod elementwise;
+pub mod functional;
 pub mod math;
 mod movement;
 pub mod nn;
+pub mod state;
 #[cfg(test)]
 pub mod testing;
 pub mod training;
@@ -34,7 +37,15 @@ macro_rules! op_cases {
 pub(crate) use op_cases;
 
 /// The op lists of all domains.
-pub static DOMAINS: &[&[&[&Op]]] = &[array::OPS, math::OPS, nn::OPS, training::OPS];
+pub static DOMAINS: &[&[&[&Op]]] = &[
+    array::OPS,
+    control_flow::OPS,
+    functional::OPS,
+    math::OPS,
+    nn::OPS,
+    state::OPS,
+    training::OPS,
+];
 
 /// The process-wide registry of all ops of this library; ops and kernels added at run time join it.
 pub fn registry() -> Arc<Registry> {
@@ -44,9 +55,6 @@ pub fn registry() -> Arc<Registry> {
 
 /// A registry of its own, for tests.
 pub fn new_registry() -> Registry {
-    let lists: Vec<&[&Op]> = DOMAINS
-        .iter()
-        .flat_map(|domain| domain.iter().copied())
-        .collect();
+    let lists: Vec<&[&Op]> = DOMAINS.iter().flat_map(|domain| domain.iter().copied()).collect();
     Registry::new(&lists)
 }

@@ -1,8 +1,42 @@
 //! Ops that make, shape, cut and join tensors.
 
+mod broadcast;
+mod concat;
+mod fill;
+mod gather;
+mod identity;
+mod pack;
+mod pad;
+mod reshape;
+mod shape;
+mod slice;
+mod source;
+mod split;
 mod strided_slice;
+mod transpose;
 
 use ff_op::Op;
+use ff_tensor::{DataType, Result, Shape, Tensor};
 
-/// Every op of this folder.
-pub static OPS: &[&[&Op]] = &[strided_slice::OPS];
+/// The lists of this folder's files.
+pub static OPS: &[&[&Op]] = &[
+    broadcast::OPS,
+    concat::OPS,
+    fill::OPS,
+    gather::OPS,
+    identity::OPS,
+    pack::OPS,
+    pad::OPS,
+    reshape::OPS,
+    shape::OPS,
+    slice::OPS,
+    source::OPS,
+    split::OPS,
+    strided_slice::OPS,
+    transpose::OPS,
+];
+
+/// Extents as a vector of int32 or int64. INVALID_ARGUMENT where one does not fit.
+pub fn shape_value(dtype: DataType, dims: &[i64]) -> Result<Tensor> {
+    shape::of_type(dtype, Shape::vector(dims.len()), dims)
+}

@@ -1,0 +1,220 @@
+//! The same elements in another shape.
+
+use crate::math::gradients::{shape_of, typed};
+use ff_op::{Gradient, GradientContext, Kernel, KernelContext, LowerContext, Op, ShapeContext};
+use ff_tensor::{DataType, PartialShape, Result, Shape, bail, dim, ensure, status};
+
+static RESHAPE: Op = Op {
+    name: "Reshape",
+    shape: reshape_shape,
+    kernels: &[Kernel::native(view)],
+    lower: Some(lower_reshape),
+    gradient: Gradient::Fn(gradient),
+    ..Op::PURE
+};
+static EXPAND_DIMS: Op = Op {
+    name: "ExpandDims",
+    shape: expand_shape,
+    lower: Some(lower_expand),
+    ..RESHAPE
+};
+static SQUEEZE: Op = Op {
+    name: "Squeeze",
+    shape: squeeze_shape,
+    lower: Some(lower_squeeze),
+    ..RESHAPE
+};
+
+/// The ops of this file.
+pub static OPS: &[&Op] = &[&RESHAPE, &EXPAND_DIMS, &SQUEEZE];
+
+/// The output's shape was inferred from full shapes and values: only the view is left to make.
+fn view(context: &mut KernelContext) -> Result<()> {
+    let shape = context.output_shape(0)?.clone();
+    let tensor = context.take_input(0)?.into_shape(shape)?;
+    context.set_output(0, tensor)
+}
+
+/// The wanted shape with at most one extent of -1, which takes what is left.
+fn reshape_shape(context: &mut ShapeContext) -> Result<()> {
+    let input = context.input(0);
+    let wanted = context.input_as_shape(1)?;
+    let Some(wanted_dims) = wanted.dims() else {
+        return Ok(());
+    };
+    let value = context.input_value(1);
+    let total = input.num_elements();
+    let unknown: Vec<usize> = wanted_dims
+        .iter()
+        .enumerate()
+        .filter(|(_, extent)| **extent < 0)
+        .map(|(axis, _)| axis)
+        .collect();
+    let known: i64 = wanted_dims
+        .iter()
+        .filter(|extent| **extent >= 0)
+        .try_fold(1, |product, &extent| dim::mul(product, extent))?;
+    if value.is_some() && unknown.len() > 1 {
+        bail!(
+            InvalidArgument,
+            "Only one input size may be -1, not both {} and {}",
+            unknown[0],
+            unknown[1]
+        );
+    }
+    let mut dims = wanted_dims.to_vec();
+    if let (true, [axis]) = (total >= 0, &unknown[..]) {
+        if known == 0 {
+            ensure!(
+                total == 0 && value.is_none(),
+                InvalidArgument,
+                "reshape cannot infer the missing input size for an empty tensor unless all specified input sizes are non-zero"
+            );
+            context.set_output(0, PartialShape::new(&dims));
+            return Ok(());
+        }
+        ensure!(
+            total % known == 0,
+            InvalidArgument,
+            "Input to reshape is a tensor with {total} values, but the requested shape requires a multiple of {known}"
+        );
+        dims[*axis] = total / known;
+    } else if total >= 0 && unknown.is_empty() {
+        ensure!(
+            total == known,
+            InvalidArgument,
+            "Input to reshape is a tensor with {total} values, but the requested shape has {known}"
+        );
+    } else if let (Some(input_dims), [axis]) = (input.dims(), &unknown[..]) {
+        // Of both sides, one extent is unknown: it must be what makes the products equal.
+        let unknown_input = input_dims.iter().filter(|extent| **extent < 0).count();
+        let known_input: i64 = input_dims.iter().filter(|extent| **extent >= 0).product();
+        if unknown_input == 1 && known_input == known && known != 0 {
+            dims[*axis] = dim::UNKNOWN;
+        }
+    }
+    context.set_output(0, PartialShape::new(&dims));
+    Ok(())
+}
+
+fn lower_reshape(context: &mut LowerContext) -> Result<()> {
+    let mut wanted = context.constant_i64s(1)?;
+    let total: i64 = context.input_dims(0)?.iter().product();
+    let known: i64 = wanted.iter().filter(|extent| **extent >= 0).product();
+    for extent in wanted.iter_mut().filter(|extent| **extent < 0) {
+        *extent = if known == 0 { 0 } else { total / known };
+    }
+    let input = context.input(0)?;
+    let result = context.builder.reshape(input, &wanted)?;
+    context.set_output(0, result);
+    Ok(())
+}
+
+/// The place of a new axis among `rank + 1`.
+fn new_axis(axis: i64, rank: usize) -> Result<usize> {
+    let rank = rank as i64;
+    ensure!(
+        -rank - 1 <= axis && axis <= rank,
+        InvalidArgument,
+        "Tried to expand dim index {axis} for tensor with {rank} dimensions."
+    );
+    Ok((if axis < 0 { axis + rank + 1 } else { axis }) as usize)
+}
+
+fn expanded(dims: &[i64], axis: i64) -> Result<Vec<i64>> {
+    let mut all = dims.to_vec();
+    all.insert(new_axis(axis, dims.len())?, 1);
+    Ok(all)
+}
+
+fn expand_shape(context: &mut ShapeContext) -> Result<()> {
+    let input = context.input(0);
+    let axes = context.input(1);
+    if let Some(count) = axes.to_shape().map(|shape| shape.num_elements()) {
+        ensure!(
+            count == 1,
+            InvalidArgument,
+            "'dim' input must be a tensor with a single value"
+        );
+    }
+    let Some(dims) = input.dims() else { return Ok(()) };
+    match context.input_as_scalar(1)? {
+        Some(axis) => context.set_output(0, PartialShape::new(&expanded(dims, axis)?)),
+        None => context.set_output(0, PartialShape::of_rank(dims.len() + 1)),
+    }
+    Ok(())
+}
+
+fn lower_expand(context: &mut LowerContext) -> Result<()> {
+    let axis = *context
+        .constant_i64s(1)?
+        .first()
+        .ok_or_else(|| status!(InvalidArgument, "no axis to expand"))?;
+    let dims = expanded(&context.input_dims(0)?, axis)?;
+    let input = context.input(0)?;
+    let result = context.builder.reshape(input, &dims)?;
+    context.set_output(0, result);
+    Ok(())
+}
+
+/// Without `axes`, every extent of 1 goes; none if some extents are not known.
+fn squeezed(dims: &[i64], axes: &[i64]) -> Result<Option<Vec<i64>>> {
+    let rank = dims.len() as i64;
+    if axes.is_empty() {
+        let known = dims.iter().all(|extent| *extent >= 0);
+        return Ok(known.then(|| dims.iter().copied().filter(|extent| *extent != 1).collect()));
+    }
+    let mut goes = vec![false; dims.len()];
+    for &axis in axes {
+        ensure!(
+            -rank <= axis && axis < rank,
+            InvalidArgument,
+            "Tried to squeeze dim index {axis} for tensor with {rank} dimensions."
+        );
+        let place = (if axis < 0 { axis + rank } else { axis }) as usize;
+        ensure!(
+            dims[place] == 1 || dims[place] < 0,
+            InvalidArgument,
+            "Can not squeeze dim[{place}], expected a dimension of 1, got {}",
+            dims[place]
+        );
+        goes[place] = true;
+    }
+    Ok(Some(
+        dims.iter()
+            .zip(goes)
+            .filter(|(_, goes)| !goes)
+            .map(|(extent, _)| *extent)
+            .collect(),
+    ))
+}
+
+fn squeeze_shape(context: &mut ShapeContext) -> Result<()> {
+    let input = context.input(0);
+    let axes = context.attrs().ints("squeeze_dims")?;
+    let Some(dims) = input.dims() else { return Ok(()) };
+    if let Some(rest) = squeezed(dims, axes)? {
+        context.set_output(0, PartialShape::new(&rest));
+    }
+    Ok(())
+}
+
+fn lower_squeeze(context: &mut LowerContext) -> Result<()> {
+    let dims = context.input_dims(0)?;
+    let rest = squeezed(&dims, context.attrs().ints("squeeze_dims")?)?.unwrap_or_default();
+    Shape::new(&rest)?;
+    let input = context.input(0)?;
+    let result = context.builder.reshape(input, &rest)?;
+    context.set_output(0, result);
+    Ok(())
+}
+
+/// The gradient in the input's shape.
+fn gradient(context: &mut GradientContext) -> Result<()> {
+    let (incoming, input) = (context.incoming_or_zeros(0)?, context.input(0)?);
+    let dims = shape_of(context, input)?;
+    let attrs = typed(context.dtype(incoming)).with("Tshape", DataType::INT32);
+    let reshaped = context.op("Reshape", &[incoming, dims], attrs)?;
+    context.set(0, reshaped);
+    Ok(())
+}

@@ -1,0 +1,90 @@
+//! Calls of a function.
+
+use ff_op::{Callable, FunctionRef, Gradient, HandleShapes, Kernel, KernelContext, Op, ShapeContext};
+use ff_tensor::{PartialShape, Result, Tensor, ensure};
+use std::sync::Arc;
+
+static PARTITIONED_CALL: Op = Op {
+    name: "PartitionedCall",
+    shape: |context| {
+        let function = context.attrs().func("f")?.clone();
+        call_shape(context, &function, 0)
+    },
+    kernels: &[Kernel::native(|context| {
+        let function = instantiate(context, context.attrs().func("f")?)?;
+        let arguments = arguments(context, 0)?;
+        let results = function.run(context.host(), arguments)?;
+        set_results(context, results)
+    })],
+    gradient: Gradient::Missing,
+    ..Op::PURE
+};
+static STATEFUL_PARTITIONED_CALL: Op = Op {
+    name: "StatefulPartitionedCall",
+    effects: ff_op::Effects::Writes,
+    ..PARTITIONED_CALL
+};
+
+/// The ops of this file.
+pub static OPS: &[&Op] = &[&PARTITIONED_CALL, &STATEFUL_PARTITIONED_CALL];
+
+/// A function that a node names, ready to run.
+pub fn instantiate(context: &KernelContext, function: &FunctionRef) -> Result<Arc<dyn Callable>> {
+    context.host().functions().instantiate(function)
+}
+
+/// The inputs from `first` on, taken out.
+pub fn arguments(context: &mut KernelContext, first: usize) -> Result<Vec<Tensor>> {
+    (first..context.num_inputs())
+        .map(|index| context.take_input(index))
+        .collect()
+}
+
+/// Sets all outputs. INTERNAL when there are not as many results.
+pub fn set_results(context: &mut KernelContext, results: Vec<Tensor>) -> Result<()> {
+    ensure!(
+        results.len() == context.num_outputs(),
+        InvalidArgument,
+        "{} has {} outputs, its function returned {}",
+        context.node().describe(),
+        context.num_outputs(),
+        results.len()
+    );
+    for (index, result) in results.into_iter().enumerate() {
+        context.set_output(index, result)?;
+    }
+    Ok(())
+}
+
+/// The shapes of a function's results for the inputs from `first` on; unknown where functions are not known.
+pub fn infer(
+    context: &ShapeContext,
+    function: &FunctionRef,
+    first: usize,
+) -> Result<(Vec<PartialShape>, Vec<Option<HandleShapes>>)> {
+    let shapes = &context.inputs()[first..];
+    let handles: Vec<_> = (first..context.num_inputs())
+        .map(|index| context.input_handle(index))
+        .collect();
+    match context.functions() {
+        Some(functions) => functions.infer(function, shapes, &handles),
+        None => Ok((vec![PartialShape::unknown(); context.num_outputs()], Vec::new())),
+    }
+}
+
+/// Sets output shapes to those of a function's results. A body that cannot be inferred leaves them unknown: what is
+/// wrong in it is reported when it runs.
+pub fn call_shape(context: &mut ShapeContext, function: &FunctionRef, first: usize) -> Result<()> {
+    let Ok((shapes, handles)) = infer(context, function, first) else {
+        return Ok(());
+    };
+    for (index, shape) in shapes.into_iter().enumerate() {
+        context.set_output(index, shape);
+    }
+    for (index, handle) in handles.into_iter().enumerate() {
+        if let Some(handle) = handle {
+            context.set_output_handle(index, handle);
+        }
+    }
+    Ok(())
+}

@@ -1,0 +1,106 @@
+//! Choosing between functions.
+
+use super::call::{arguments, infer, instantiate, set_results};
+use ff_op::{FunctionRef, Gradient, Kernel, KernelContext, Op, ShapeContext};
+use ff_tensor::{DataType, PartialShape, Result, Tensor, bail, status};
+
+static IF: Op = Op {
+    name: "If",
+    shape: |context| {
+        let branches = [
+            context.attrs().func("then_branch")?.clone(),
+            context.attrs().func("else_branch")?.clone(),
+        ];
+        branch_shapes(context, &branches)
+    },
+    kernels: &[Kernel::native(|context| {
+        let taken = truth(context.input(0)?)?;
+        let branch = context
+            .attrs()
+            .func(if taken { "then_branch" } else { "else_branch" })?
+            .clone();
+        run(context, &branch)
+    })],
+    gradient: Gradient::Missing,
+    ..Op::WRITES
+};
+static STATELESS_IF: Op = Op {
+    name: "StatelessIf",
+    effects: ff_op::Effects::Pure,
+    ..IF
+};
+static CASE: Op = Op {
+    name: "Case",
+    shape: |context| {
+        let branches = context.attrs().funcs("branches")?.to_vec();
+        branch_shapes(context, &branches)
+    },
+    kernels: &[Kernel::native(case)],
+    gradient: Gradient::Missing,
+    ..Op::WRITES
+};
+static STATELESS_CASE: Op = Op {
+    name: "StatelessCase",
+    effects: ff_op::Effects::Pure,
+    ..CASE
+};
+
+/// The ops of this file.
+pub static OPS: &[&Op] = &[&IF, &STATELESS_IF, &CASE, &STATELESS_CASE];
+
+/// What all branches agree on; unless the node itself says more by `output_shapes`.
+fn branch_shapes(context: &mut ShapeContext, branches: &[FunctionRef]) -> Result<()> {
+    let declared = context.attrs().shapes("output_shapes").unwrap_or(&[]).to_vec();
+    let mut common: Option<Vec<PartialShape>> = None;
+    for branch in branches {
+        let Ok((shapes, _)) = infer(context, branch, 1) else {
+            continue;
+        };
+        common = Some(match common {
+            Some(known) => known.iter().zip(&shapes).map(|(a, b)| a.relax(b)).collect(),
+            None => shapes,
+        });
+    }
+    for (index, shape) in common.unwrap_or_default().into_iter().enumerate() {
+        let shape = declared
+            .get(index)
+            .and_then(|more| shape.merge(more).ok())
+            .unwrap_or(shape);
+        context.set_output(index, shape);
+    }
+    Ok(())
+}
+
+/// Whether a value counts as true: a scalar that is not zero (a string that is not empty), or any other tensor with
+/// elements.
+pub fn truth(value: &Tensor) -> Result<bool> {
+    if value.rank() > 0 {
+        return Ok(value.num_elements() > 0);
+    }
+    match value.dtype() {
+        DataType::BOOL => value.to_bool(),
+        DataType::STRING => Ok(value.strings()?.first().is_some_and(|text| !text.is_empty())),
+        dtype if dtype.is_plain() => crate::match_real!(dtype, T => Ok(value.single::<T>()? != T::default())),
+        other => bail!(InvalidArgument, "a condition cannot be of type {other}"),
+    }
+}
+
+fn run(context: &mut KernelContext, function: &FunctionRef) -> Result<()> {
+    let function = instantiate(context, function)?;
+    let arguments = arguments(context, 1)?;
+    let results = function.run(context.host(), arguments)?;
+    set_results(context, results)
+}
+
+/// An index out of range takes the last branch.
+fn case(context: &mut KernelContext) -> Result<()> {
+    let branches = context.attrs().funcs("branches")?;
+    let index = context.input_i64(0)?;
+    let last = branches
+        .len()
+        .checked_sub(1)
+        .ok_or_else(|| status!(InvalidArgument, "no branches"))?;
+    let index = usize::try_from(index).map_or(last, |index| index.min(last));
+    let branch = branches[index].clone();
+    run(context, &branch)
+}

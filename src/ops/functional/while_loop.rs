@@ -1,0 +1,80 @@
+//! Loops by functions: `while cond(state) { state = body(state) }`.
+
+use super::call::{arguments, infer, instantiate, set_results};
+use super::conditional::truth;
+use ff_op::{Gradient, Kernel, KernelContext, Op, ShapeContext};
+use ff_tensor::{PartialShape, Result, ensure};
+
+static WHILE: Op = Op {
+    name: "While",
+    shape,
+    kernels: &[Kernel::native(run)],
+    gradient: Gradient::Missing,
+    ..Op::WRITES
+};
+static STATELESS_WHILE: Op = Op {
+    name: "StatelessWhile",
+    effects: ff_op::Effects::Pure,
+    ..WHILE
+};
+
+/// The ops of this file.
+pub static OPS: &[&Op] = &[&WHILE, &STATELESS_WHILE];
+
+/// What the state and the body's results have in common; repeated until that no longer changes.
+fn shape(context: &mut ShapeContext) -> Result<()> {
+    let body = context.attrs().func("body")?.clone();
+    let declared = context.attrs().shapes("output_shapes").unwrap_or(&[]).to_vec();
+    if !declared.is_empty() {
+        for (index, shape) in declared.into_iter().enumerate() {
+            context.set_output(index, shape);
+        }
+    } else {
+        let Ok((results, _)) = infer(context, &body, 0) else {
+            return Ok(());
+        };
+        for (index, result) in results.iter().enumerate() {
+            // One turn shows which extents stay; one that changes once may change again.
+            let common: PartialShape = context.input(index).relax(result);
+            let stays = common == context.input(index);
+            context.set_output(index, if stays { common } else { PartialShape::unknown() });
+        }
+    }
+    for index in 0..context.num_outputs() {
+        if let Some(handle) = context.input_handle(index) {
+            context.set_output_handle(index, handle);
+        }
+    }
+    Ok(())
+}
+
+fn run(context: &mut KernelContext) -> Result<()> {
+    let condition = instantiate(context, context.attrs().func("cond")?)?;
+    let body = instantiate(context, context.attrs().func("body")?)?;
+    let host = context.host();
+    let mut state = arguments(context, 0)?;
+    loop {
+        host.cancellation().check()?;
+        let answer = condition.run(host, state.clone())?;
+        ensure!(
+            answer.len() == 1,
+            InvalidArgument,
+            "The condition of {} returned {} values, expected one",
+            context.node().describe(),
+            answer.len()
+        );
+        if !truth(&answer[0])? {
+            break;
+        }
+        let count = state.len();
+        state = body.run(host, state)?;
+        ensure!(
+            state.len() == count,
+            InvalidArgument,
+            "The body of {} returned {} values, expected {count}",
+            context.node().describe(),
+            state.len()
+        );
+    }
+    set_results(context, state)
+}

@@ -1,0 +1,10 @@
+//! Variables: resource variables behind handles, and reference variables behind reference edges.
+
+mod reference;
+mod resource;
+mod resource_update;
+
+use ff_op::Op;
+
+/// The lists of this folder's files.
+pub static OPS: &[&[&Op]] = &[reference::OPS, resource::OPS, resource_update::OPS];

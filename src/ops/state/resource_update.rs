@@ -1,0 +1,203 @@
+//! Changing a resource variable in place: by a tensor, or row by row.
+
+use super::resource::{held, variable};
+use crate::math::number::{Number, maximum, minimum};
+use ff_kernels::elementwise::{binary_in_place, cost};
+use ff_op::{Gradient, Kernel, KernelContext, Op, ShapeContext};
+use ff_tensor::{Result, Tensor, ensure};
+
+const BASE: Op = Op {
+    shape: update_shape,
+    gradient: Gradient::NotDifferentiable,
+    ..Op::WRITES
+};
+
+static ASSIGN_ADD: Op = Op {
+    name: "AssignAddVariableOp",
+    kernels: &[Kernel::native(|context| update(context, false))],
+    ..BASE
+};
+static ASSIGN_SUB: Op = Op {
+    name: "AssignSubVariableOp",
+    kernels: &[Kernel::native(|context| update(context, true))],
+    ..BASE
+};
+static RESOURCE_GATHER: Op = Op {
+    name: "ResourceGather",
+    shape: gather_shape,
+    kernels: &[Kernel::native(gather)],
+    gradient: Gradient::Missing,
+    ..Op::READS
+};
+
+/// A row-by-row update by a rule.
+macro_rules! scatter {
+    ($name:literal, $rule:expr) => {
+        Op {
+            name: $name,
+            shape: |_| Ok(()),
+            kernels: &[Kernel::native(|context| {
+                crate::match_number!(context.input(2)?.dtype(), T => scatter::<T>(context, $rule))
+            })],
+            ..BASE
+        }
+    };
+}
+
+/// A row-by-row update by a rule that needs an order.
+macro_rules! scatter_ordered {
+    ($name:literal, $rule:expr) => {
+        Op {
+            name: $name,
+            shape: |_| Ok(()),
+            kernels: &[Kernel::native(|context| {
+                crate::match_real!(context.input(2)?.dtype(), T => scatter::<T>(context, $rule))
+            })],
+            ..BASE
+        }
+    };
+}
+
+static SCATTER_ADD: Op = scatter!("ResourceScatterAdd", |a, b| Number::add(a, b));
+static SCATTER_SUB: Op = scatter!("ResourceScatterSub", |a, b| Number::sub(a, b));
+static SCATTER_MUL: Op = scatter!("ResourceScatterMul", |a, b| Number::mul(a, b));
+static SCATTER_DIV: Op = scatter!("ResourceScatterDiv", |a, b| Number::div(a, b));
+static SCATTER_UPDATE: Op = scatter!("ResourceScatterUpdate", |_, b| b);
+static SCATTER_MAX: Op = scatter_ordered!("ResourceScatterMax", |a, b| maximum(a, b));
+static SCATTER_MIN: Op = scatter_ordered!("ResourceScatterMin", |a, b| minimum(a, b));
+
+/// The ops of this file.
+pub static OPS: &[&Op] = &[
+    &ASSIGN_ADD,
+    &ASSIGN_SUB,
+    &RESOURCE_GATHER,
+    &SCATTER_ADD,
+    &SCATTER_SUB,
+    &SCATTER_MUL,
+    &SCATTER_DIV,
+    &SCATTER_UPDATE,
+    &SCATTER_MAX,
+    &SCATTER_MIN,
+];
+
+fn update_shape(context: &mut ShapeContext) -> Result<()> {
+    if let Some((_, shape)) = held(context, 0) {
+        shape.merge(&context.input(1))?;
+    }
+    Ok(())
+}
+
+fn update(context: &mut KernelContext, subtract: bool) -> Result<()> {
+    let variable = variable(context, 0)?;
+    let delta = context.input(1)?;
+    let name = if subtract {
+        "AssignSubVariableOp"
+    } else {
+        "AssignAddVariableOp"
+    };
+    variable.update(|value| {
+        ensure!(
+            value.shape() == delta.shape(),
+            InvalidArgument,
+            "Cannot update variable with shape {} using a Tensor with shape {}, shapes must be equal.",
+            value.shape(),
+            delta.shape()
+        );
+        ensure!(
+            value.dtype() == delta.dtype(),
+            InvalidArgument,
+            "{name} of type {} on a variable of type {}",
+            delta.dtype(),
+            value.dtype()
+        );
+        value.make_writable()?;
+        crate::match_number!(value.dtype(), T => {
+            let rule = |a: T, b: T| if subtract { a.sub(b) } else { a.add(b) };
+            binary_in_place(context.pool(), value.as_mut_slice()?, delta.as_slice()?, cost::SIMPLE, rule);
+            Ok(())
+        })
+    })
+}
+
+fn gather_shape(context: &mut ShapeContext) -> Result<()> {
+    let Some((_, params)) = held(context, 0) else {
+        return Ok(());
+    };
+    let params = params.with_rank_at_least(1)?;
+    context.set_output(0, context.input(1).concat(&params.slice(1, None)));
+    Ok(())
+}
+
+/// Elements of one row, and how many rows there are.
+fn rows(value: &Tensor) -> (usize, i64) {
+    let count = value.dims().first().copied().unwrap_or(1);
+    (
+        value
+            .dims()
+            .iter()
+            .skip(1)
+            .map(|&extent| extent as usize)
+            .product(),
+        count,
+    )
+}
+
+fn check_index(index: i64, count: i64, what: &str) -> Result<usize> {
+    ensure!(
+        (0..count).contains(&index),
+        InvalidArgument,
+        "{what} = {index} is not in [0, {count})"
+    );
+    Ok(index as usize)
+}
+
+fn gather(context: &mut KernelContext) -> Result<()> {
+    let value = variable(context, 0)?.read()?;
+    let indices = context.input_i64s(1)?;
+    let (row, count) = rows(&value);
+    let shape = context
+        .input(1)?
+        .partial_shape()
+        .concat(&value.partial_shape().slice(1, None));
+    let shape = ff_tensor::Shape::new(shape.dims().unwrap_or(&[]))?;
+    let mut writer = crate::movement::Writer::new(value.dtype(), shape)?;
+    for (position, index) in indices.into_iter().enumerate() {
+        let index = check_index(index, count, "indices")?;
+        if row > 0 {
+            writer.copy(position * row, &value, index * row, row)?;
+        }
+    }
+    let result = writer.finish()?;
+    context.set_output(0, result)
+}
+
+/// Inputs: handle, indices, updates (one row per index, or a scalar for all).
+fn scatter<T: Number>(context: &mut KernelContext, rule: impl Fn(T, T) -> T) -> Result<()> {
+    let variable = variable(context, 0)?;
+    let indices = context.input_i64s(1)?;
+    let updates = context.input(2)?;
+    let is_scalar = updates.num_elements() == 1 && updates.rank() == 0;
+    variable.update(|value| {
+        let (row, count) = rows(value);
+        ensure!(
+            is_scalar || updates.num_elements() == indices.len() * row,
+            InvalidArgument,
+            "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got updates.shape {}, indices.shape [{}], params.shape {}",
+            updates.shape(),
+            indices.len(),
+            value.shape()
+        );
+        for &index in &indices {
+            check_index(index, count, "indices")?;
+        }
+        value.make_writable()?;
+        let (values, updates) = (value.as_mut_slice::<T>()?, updates.as_slice::<T>()?);
+        for (position, &index) in indices.iter().enumerate() {
+            let target = &mut values[index as usize * row..(index as usize + 1) * row];
+            for (column, slot) in target.iter_mut().enumerate() {
+                *slot = rule(*slot, updates[if is_scalar { 0 } else { position * row + column }]);
+            }
+        }
+        Ok(())
+    })
+}

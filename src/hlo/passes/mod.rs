@@ -1,6 +1,8 @@
 //! Passes: functions that change a module and keep what it computes.
 
+pub mod dce;
 pub mod inline;
+mod rebuild;
 
 /// Whether a pass changed anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -4,7 +4,7 @@
 //! signed value before it is cut to fewer bits. Small float types are computed in `f32` and rounded after each
 //! instruction.
 
-use super::{PLAIN, SIMPLE, TileArgs, TileFn, map1};
+use super::{PLAIN, SIMPLE, TileFn, map1};
 use ff_tensor::{
     Complex64, Complex128, DataType, Float4E2M1Fn, Float8E4M3B11Fnuz, Float8E4M3Fn, Float8E4M3Fnuz,
     Float8E5M2, Float8E5M2Fnuz, Int2, Int4, UInt2, UInt4, f16,
@@ -226,22 +226,4 @@ pub(super) fn stored(dtype: DataType) -> Option<Stored> {
         DataType::UINT2 => stored!(UInt2, i32, UInt2::to_i32, UInt2::from_i32),
         _ => return None,
     })
-}
-
-/// Applies a rounding function to elements where they lie, a few at a time.
-pub(in crate::evaluator) fn round_in_place(values: &mut [f32], dtype: DataType) {
-    let Some(functions) = stored(dtype) else { return };
-    let mut buffer = [0.0f32; 256];
-    for chunk in values.chunks_mut(256) {
-        let args = TileArgs {
-            operands: [chunk.as_ptr().cast(), std::ptr::null(), std::ptr::null()],
-            out: buffer.as_mut_ptr().cast(),
-            len: chunk.len(),
-            splat: 0,
-            parameter: 0,
-        };
-        // SAFETY: both hold `len` elements of `f32` and do not overlap; small floats are computed in `f32`.
-        unsafe { (functions.round)(&args) };
-        chunk.copy_from_slice(&buffer[..chunk.len()]);
-    }
 }

@@ -14,7 +14,6 @@ mod program;
 mod strided;
 
 pub(super) use build::{TileBuilder, ValueId};
-pub(super) use convert::round_in_place;
 pub(super) use lookup::{compute_type, map_function};
 pub(super) use program::{Access, TileProgram};
 pub(super) use strided::Strided;

@@ -175,8 +175,10 @@ impl TileProgram {
     /// # Safety
     /// As for [`TileProgram::run`].
     pub unsafe fn run_serial(&self, inputs: &[*const u8], outputs: &[*mut u8], elements: usize) {
-        // SAFETY: passed on to the caller.
-        unsafe { self.run_range(&Pointers { inputs, outputs }, 0, 0..elements) }
+        if elements > 0 {
+            // SAFETY: passed on to the caller.
+            unsafe { self.run_range(&Pointers { inputs, outputs }, 0, 0..elements) }
+        }
     }
 
     /// # Safety

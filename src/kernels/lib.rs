@@ -13,8 +13,12 @@ pub mod gemm;
 pub mod math;
 pub mod memory;
 pub mod movement;
+pub mod norm;
 pub mod pool;
+pub mod reduce;
 pub mod scratch;
+pub mod softmax;
+pub mod window;
 
 pub use pool::ThreadPool;
 pub use scratch::OutOfMemory;

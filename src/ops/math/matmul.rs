@@ -1,14 +1,27 @@
 //! Matrix products, single and over batches.
 
 use super::gradients::typed;
+use super::matmul_kernel::{batch_mat_mul, mat_mul, prepare};
 use ff_hlo::DotDims;
 use ff_op::{Gradient, GradientContext, Kernel, LowerContext, Op, OutputRef, ShapeContext, shapes};
-use ff_tensor::{PartialShape, Result, dim, ensure};
+use ff_tensor::{DataType, PartialShape, Result, dim, ensure};
+
+/// Types with native kernels: gemm microkernels with constant right sides packed once.
+const NATIVE: &[DataType] = &[
+    DataType::FLOAT,
+    DataType::DOUBLE,
+    DataType::HALF,
+    DataType::BFLOAT16,
+];
 
 static MAT_MUL: Op = Op {
     name: "MatMul",
     shape,
-    kernels: &[Kernel::FROM_LOWERING],
+    prepare: Some(prepare),
+    kernels: &[
+        Kernel::native(mat_mul).for_types(&[("T", NATIVE)]),
+        Kernel::FROM_LOWERING,
+    ],
     lower: Some(lower),
     gradient: Gradient::Fn(gradient),
     ..Op::PURE
@@ -16,7 +29,10 @@ static MAT_MUL: Op = Op {
 static BATCH_MAT_MUL: Op = Op {
     name: "BatchMatMul",
     shape: batch_shape,
-    kernels: &[Kernel::FROM_LOWERING],
+    kernels: &[
+        Kernel::native(batch_mat_mul).for_types(&[("T", NATIVE)]),
+        Kernel::FROM_LOWERING,
+    ],
     lower: Some(lower_batch),
     gradient: Gradient::Fn(batch_gradient),
     ..Op::PURE

@@ -7,10 +7,13 @@ mod division;
 mod einsum;
 pub mod gradients;
 mod matmul;
+mod matmul_kernel;
 pub mod number;
 mod reduction;
 mod select;
 mod unary;
+
+pub use matmul_kernel::out_of_memory;
 
 use ff_op::Op;
 

@@ -1,14 +1,19 @@
 //! Convolutions: Conv2D, Conv3D, depthwise; any format, padding, dilation and number of groups.
 
+use super::conv_kernel::{convolve, convolve_depthwise, prepare};
 use super::geometry::{Axis, Format, Padding, axis, output_extent};
 use ff_hlo::{ConvolutionConfig, ConvolutionDims, Window, WindowDimension};
 use ff_op::{Attrs, Gradient, GradientContext, Kernel, LowerContext, Op, OutputRef, ShapeContext};
 use ff_tensor::{DataType, Result, ensure};
 
+/// Types with native kernels: packed filters and implicit products.
+pub const NATIVE: &[(&str, &[DataType])] = &[("T", &[DataType::FLOAT, DataType::DOUBLE])];
+
 static CONV2D: Op = Op {
     name: "Conv2D",
     shape: |context| shape(context, 2, false),
-    kernels: &[Kernel::FROM_LOWERING],
+    prepare: Some(prepare),
+    kernels: &[Kernel::native(convolve).for_types(NATIVE), Kernel::FROM_LOWERING],
     lower: Some(|context| lower(context, 2, false)),
     gradient: Gradient::Fn(|context| gradient(context, "Conv2DBackpropInput", "Conv2DBackpropFilter")),
     ..Op::PURE
@@ -16,7 +21,8 @@ static CONV2D: Op = Op {
 static CONV3D: Op = Op {
     name: "Conv3D",
     shape: |context| shape(context, 3, false),
-    kernels: &[Kernel::FROM_LOWERING],
+    prepare: Some(prepare),
+    kernels: &[Kernel::native(convolve).for_types(NATIVE), Kernel::FROM_LOWERING],
     lower: Some(|context| lower(context, 3, false)),
     gradient: Gradient::Missing,
     ..Op::PURE
@@ -24,7 +30,10 @@ static CONV3D: Op = Op {
 static DEPTHWISE: Op = Op {
     name: "DepthwiseConv2dNative",
     shape: |context| shape(context, 2, true),
-    kernels: &[Kernel::FROM_LOWERING],
+    kernels: &[
+        Kernel::native(convolve_depthwise).for_types(NATIVE),
+        Kernel::FROM_LOWERING,
+    ],
     lower: Some(|context| lower(context, 2, true)),
     gradient: Gradient::Fn(|context| {
         gradient(

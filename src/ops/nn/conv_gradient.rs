@@ -1,6 +1,7 @@
 //! Gradients of convolutions with respect to input and filter, as convolutions.
 
-use super::conv::{axes, convolution_dims};
+use super::conv::{NATIVE, axes, convolution_dims};
+use super::conv_kernel::{backward_filter, backward_input};
 use super::geometry::{Axis, Format};
 use ff_hlo::{ConvolutionConfig, ConvolutionDims, Window, WindowDimension};
 use ff_op::{Gradient, Kernel, LowerContext, Op, ShapeContext};
@@ -9,7 +10,10 @@ use ff_tensor::{PartialShape, Result, ensure};
 static INPUT: Op = Op {
     name: "Conv2DBackpropInput",
     shape: |context| given_shape(context, 0),
-    kernels: &[Kernel::FROM_LOWERING],
+    kernels: &[
+        Kernel::native(|context| backward_input(context, false)).for_types(NATIVE),
+        Kernel::FROM_LOWERING,
+    ],
     lower: Some(|context| lower_input(context, false)),
     gradient: Gradient::Missing,
     ..Op::PURE
@@ -17,16 +21,28 @@ static INPUT: Op = Op {
 static FILTER: Op = Op {
     name: "Conv2DBackpropFilter",
     shape: |context| given_shape(context, 1),
+    kernels: &[
+        Kernel::native(|context| backward_filter(context, false)).for_types(NATIVE),
+        Kernel::FROM_LOWERING,
+    ],
     lower: Some(|context| lower_filter(context, false)),
     ..INPUT
 };
 static DEPTHWISE_INPUT: Op = Op {
     name: "DepthwiseConv2dNativeBackpropInput",
+    kernels: &[
+        Kernel::native(|context| backward_input(context, true)).for_types(NATIVE),
+        Kernel::FROM_LOWERING,
+    ],
     lower: Some(|context| lower_input(context, true)),
     ..INPUT
 };
 static DEPTHWISE_FILTER: Op = Op {
     name: "DepthwiseConv2dNativeBackpropFilter",
+    kernels: &[
+        Kernel::native(|context| backward_filter(context, true)).for_types(NATIVE),
+        Kernel::FROM_LOWERING,
+    ],
     lower: Some(|context| lower_filter(context, true)),
     ..FILTER
 };

@@ -5,6 +5,7 @@ mod batch_norm;
 mod bias;
 mod conv;
 mod conv_gradient;
+mod conv_kernel;
 mod geometry;
 mod loss;
 mod pool;

@@ -58,13 +58,13 @@ macro_rules! scatter_ordered {
     };
 }
 
-static SCATTER_ADD: Op = scatter!("ResourceScatterAdd", |a, b| Number::add(a, b));
-static SCATTER_SUB: Op = scatter!("ResourceScatterSub", |a, b| Number::sub(a, b));
-static SCATTER_MUL: Op = scatter!("ResourceScatterMul", |a, b| Number::mul(a, b));
-static SCATTER_DIV: Op = scatter!("ResourceScatterDiv", |a, b| Number::div(a, b));
+static SCATTER_ADD: Op = scatter!("ResourceScatterAdd", Number::add);
+static SCATTER_SUB: Op = scatter!("ResourceScatterSub", Number::sub);
+static SCATTER_MUL: Op = scatter!("ResourceScatterMul", Number::mul);
+static SCATTER_DIV: Op = scatter!("ResourceScatterDiv", Number::div);
 static SCATTER_UPDATE: Op = scatter!("ResourceScatterUpdate", |_, b| b);
-static SCATTER_MAX: Op = scatter_ordered!("ResourceScatterMax", |a, b| maximum(a, b));
-static SCATTER_MIN: Op = scatter_ordered!("ResourceScatterMin", |a, b| minimum(a, b));
+static SCATTER_MAX: Op = scatter_ordered!("ResourceScatterMax", maximum);
+static SCATTER_MIN: Op = scatter_ordered!("ResourceScatterMin", minimum);
 
 /// The ops of this file.
 pub static OPS: &[&Op] = &[

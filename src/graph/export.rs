@@ -1,6 +1,6 @@
 //! A graph, a node, a function library as their messages.
 
-use crate::{FunctionLibrary, Graph, Node};
+use crate::{FunctionLibrary, Graph, Node, NodeId};
 use ff_proto::{FunctionDefLibrary, GradientDef, GraphDef, NodeDef};
 
 /// The graph as a message: all nodes with all attributes, functions, versions.
@@ -16,31 +16,30 @@ pub fn export_graph_def(graph: &Graph) -> GraphDef {
     }
 }
 
-/// A node as a message: inputs as `node`, `node:1`, then `^node` in order of names.
-pub fn export_node_def(graph: &Graph, node: &Node) -> NodeDef {
-    let mut input: Vec<String> = node
+/// The inputs of a node as messages name them: `node`, `node:1`, then `^node` in order of names.
+pub(crate) fn input_names(graph: &Graph, node: &Node) -> Vec<String> {
+    let name = |id: NodeId| graph.get(id).map_or("", |node| node.info.name.as_str());
+    let mut names: Vec<String> = node
         .inputs
         .iter()
-        .map(|source| {
-            let name = &graph.node(source.node).info.name;
-            if source.index == 0 {
-                name.clone()
-            } else {
-                format!("{name}:{}", source.index)
-            }
+        .map(|source| match source.index {
+            0 => name(source.node).to_string(),
+            index => format!("{}:{index}", name(source.node)),
         })
         .collect();
-    let mut controls: Vec<String> = node
-        .control_inputs
-        .iter()
-        .map(|&control| format!("^{}", graph.node(control).info.name))
-        .collect();
+    let controls = node.control_inputs.iter();
+    let mut controls: Vec<String> = controls.map(|&control| format!("^{}", name(control))).collect();
     controls.sort();
-    input.extend(controls);
+    names.extend(controls);
+    names
+}
+
+/// A node as a message: inputs as `node`, `node:1`, then `^node` in order of names.
+pub fn export_node_def(graph: &Graph, node: &Node) -> NodeDef {
     NodeDef {
         name: node.info.name.clone(),
         op: node.info.op_name().to_string(),
-        input,
+        input: input_names(graph, node),
         device: node.info.device.clone(),
         attr: node
             .info

@@ -13,6 +13,12 @@ use std::sync::Arc;
 /// Number of a node in its graph.
 pub type NodeId = u32;
 
+/// An input whose source is added later: the back edge of a v1 loop, until [`Graph::replace_input`] gives it.
+pub(crate) const PENDING: OutputRef = OutputRef {
+    node: NodeId::MAX,
+    index: 0,
+};
+
 /// A node with its edges and inferred shapes.
 #[derive(Clone, Debug)]
 pub struct Node {
@@ -141,7 +147,7 @@ impl Graph {
             "Duplicate node name in graph: '{}'",
             info.name
         );
-        for input in &inputs {
+        for input in inputs.iter().filter(|input| **input != PENDING) {
             self.output_type(*input)?;
         }
         ensure!(
@@ -151,7 +157,9 @@ impl Graph {
             info.name
         );
         for (index, input) in inputs.iter().enumerate() {
-            self.nodes[input.node as usize].consumers[input.index as usize].push((id, index as u32));
+            if *input != PENDING {
+                self.nodes[input.node as usize].consumers[input.index as usize].push((id, index as u32));
+            }
         }
         for &control in &control_inputs {
             self.nodes[control as usize].control_outputs.push(id);
@@ -204,7 +212,9 @@ impl Graph {
         self.output_type(source)?;
         let old = self.nodes[id as usize].inputs[index];
         let slot = (id, index as u32);
-        self.nodes[old.node as usize].consumers[old.index as usize].retain(|consumer| *consumer != slot);
+        if old != PENDING {
+            self.nodes[old.node as usize].consumers[old.index as usize].retain(|consumer| *consumer != slot);
+        }
         self.nodes[source.node as usize].consumers[source.index as usize].push(slot);
         self.nodes[id as usize].inputs[index] = source;
         Ok(())
@@ -225,11 +235,6 @@ impl Graph {
             self.nodes[to as usize].control_inputs.push(from);
             self.nodes[from as usize].control_outputs.push(to);
         }
-    }
-
-    /// Takes back the last node; nothing may read it.
-    pub(crate) fn remove_last(&mut self) {
-        self.truncate(self.nodes.len().saturating_sub(1));
     }
 
     /// Takes back all nodes from number `len` on.

@@ -1,15 +1,23 @@
 //! GraphDef into a graph: all of it or nothing.
+//!
+//! Two phases: [`Links`] resolves every name of the message to a number while it is whole; then nodes are added one by
+//! one, taking the message apart. Linear in the size of the message; large attributes are not copied. Nodes are added
+//! inputs first, of those that can be added the first in the message: the reference's order. Inputs of a `Merge` that
+//! come later are back edges of v1 loops and are connected at the end.
 
-use crate::builder::{checked_info, is_node_name, unknown_input};
-use crate::{Graph, NodeId};
+use crate::builder::{check_edge, checked_info, distinct};
+use crate::graph::PENDING;
+use crate::import_links::{Link, Links, Source};
+use crate::names::{CONTROL, tensor_id};
+use crate::{Graph, NodeId, summary, validate};
 use ff_op::{AttrValue, Attrs, OutputRef};
-use ff_proto::{Bytes, GraphDef, NodeDef};
-use ff_tensor::{DataType, Result, bail, ensure, status};
-use rustc_hash::{FxHashMap, FxHashSet};
-use std::collections::VecDeque;
+use ff_proto::op_def::AttrDef;
+use ff_proto::{FunctionDefLibrary, GraphDef, NodeDef, OpDef, VersionDef};
+use ff_tensor::{PartialShape, Result, Status, bail, ensure, status};
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
-/// A tensor of the graph that is imported: node name and output.
+/// A tensor of the graph that is imported: node name and output, [`CONTROL`] for the node itself.
 pub type TensorId = (String, u32);
 
 /// How to import.
@@ -19,11 +27,11 @@ pub struct ImportOptions {
     pub prefix: String,
     /// Whether a taken name is made unique; else it is an error.
     pub uniquify_names: bool,
-    /// Whether a taken prefix is made unique; else it is an error.
+    /// Whether a taken prefix is made unique.
     pub uniquify_prefix: bool,
-    /// Inputs to take from the graph instead of from an imported node. An output of `u32::MAX` is a control edge.
+    /// Inputs to take from the graph instead of from an imported node; [`CONTROL`] on both sides for control edges.
     pub input_map: Vec<(TensorId, OutputRef)>,
-    /// Nodes that every imported node without inputs waits for.
+    /// Nodes that every imported node without imported inputs waits for.
     pub control_dependencies: Vec<NodeId>,
     /// Outputs wanted back.
     pub return_outputs: Vec<TensorId>,
@@ -58,468 +66,394 @@ pub struct ImportResults {
     pub return_outputs: Vec<OutputRef>,
     /// The nodes that were wanted.
     pub return_nodes: Vec<NodeId>,
-    /// Keys of the input map that no node used.
+    /// Keys of the input map that no node used and that are not outputs of the imported graph.
     pub missing_unused_keys: Vec<TensorId>,
 }
 
-/// What stands for a control edge in place of an output number.
-pub const CONTROL: u32 = u32::MAX;
-
-/// Adds the nodes and functions of a GraphDef. On an error the graph has the nodes that it had before.
+/// Adds the nodes and functions of a GraphDef. On an error the graph and its library are as before.
 pub fn import_graph_def(graph: &mut Graph, def: GraphDef, options: &ImportOptions) -> Result<ImportResults> {
-    check_versions(&def)?;
+    let versions = def.versions.unwrap_or_default();
+    check_versions(&versions)?;
+    let links = Links::new(graph, &def.node, options)?;
+    let library = AddedFunctions::add(graph, def.library.unwrap_or_default())?;
     let before = graph.len();
-    let versions = def.versions.clone();
-    let was_empty = graph.is_empty();
-    if let Some(library) = &def.library {
-        for function in &library.function {
-            graph.functions().add(Arc::new(function.clone()))?;
+    let importer = Importer {
+        graph,
+        options,
+        links,
+        graph_version: versions.producer,
+        ids: vec![PENDING.node; def.node.len()],
+        back_edges: Vec::new(),
+    };
+    let result = importer.run(def.node);
+    match &result {
+        Ok(_) => merge_versions(&mut graph.versions, versions, !library.functions.is_empty()),
+        Err(_) => {
+            graph.truncate(before);
+            library.remove(graph);
         }
-        for gradient in &library.gradient {
-            graph
-                .functions()
-                .set_gradient(&gradient.function_name, &gradient.gradient_func)?;
-        }
-    }
-    let result = Importer::new(graph, def, options).and_then(|mut importer| importer.run());
-    match (&result, versions) {
-        (Err(_), _) => graph.truncate(before),
-        (Ok(_), Some(versions)) if was_empty => graph.versions = versions,
-        (Ok(_), Some(versions)) => {
-            graph.versions.producer = graph.versions.producer.min(versions.producer);
-            graph.versions.min_consumer = graph.versions.min_consumer.max(versions.min_consumer);
-        }
-        (Ok(_), None) => {}
     }
     result
 }
 
-fn check_versions(def: &GraphDef) -> Result<()> {
-    let Some(versions) = &def.versions else {
-        return Ok(());
-    };
+fn check_versions(versions: &VersionDef) -> Result<()> {
+    let current = crate::GRAPH_DEF_VERSION;
     ensure!(
-        versions.min_consumer <= crate::GRAPH_DEF_VERSION,
+        versions.producer >= 0,
         InvalidArgument,
-        "GraphDef min consumer version {} above current version {} for TensorFlow 2.21.0.  Please upgrade TensorFlow.",
-        versions.min_consumer,
-        crate::GRAPH_DEF_VERSION
+        "GraphDef producer version {} below min producer 0 supported by TensorFlow 2.21.0.  Please regenerate your graph.",
+        versions.producer
     );
     ensure!(
-        !versions.bad_consumers.contains(&crate::GRAPH_DEF_VERSION),
+        versions.min_consumer <= current,
         InvalidArgument,
-        "GraphDef disallows consumer version {}.  Please upgrade TensorFlow: this version is likely buggy.",
-        crate::GRAPH_DEF_VERSION
+        "GraphDef min consumer version {} above current version {current} for TensorFlow 2.21.0.  Please upgrade TensorFlow.",
+        versions.min_consumer
+    );
+    ensure!(
+        !versions.bad_consumers.contains(&current),
+        InvalidArgument,
+        "GraphDef disallows consumer version {current}.  Please upgrade TensorFlow: this version is likely buggy."
     );
     Ok(())
 }
 
-/// An input as a NodeDef names it.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
-struct InputName<'a> {
-    node: &'a str,
-    index: u32,
+/// The first version whose consumers know functions.
+const FUNCTIONS_VERSION: i32 = 12;
+
+/// The graph's versions after adding nodes of `other`: what holds for both.
+fn merge_versions(versions: &mut VersionDef, other: VersionDef, has_functions: bool) {
+    versions.producer = versions.producer.min(other.producer);
+    versions.min_consumer = versions.min_consumer.max(other.min_consumer);
+    if has_functions {
+        versions.min_consumer = versions.min_consumer.max(FUNCTIONS_VERSION);
+    }
+    for bad in other.bad_consumers {
+        if !versions.bad_consumers.contains(&bad) {
+            versions.bad_consumers.push(bad);
+        }
+    }
 }
 
-/// `node`, `node:1`, `^node`.
-fn parse_input(text: &str) -> InputName<'_> {
-    if let Some(node) = text.strip_prefix('^') {
-        return InputName { node, index: CONTROL };
+/// Names of functions and gradients that an import has added, to take them back.
+#[derive(Default)]
+struct AddedFunctions {
+    functions: Vec<String>,
+    gradients: Vec<String>,
+}
+
+impl AddedFunctions {
+    /// Adds a library, all of it or nothing.
+    fn add(graph: &Graph, library: FunctionDefLibrary) -> Result<AddedFunctions> {
+        let mut added = AddedFunctions::default();
+        let result = added.add_all(graph, library);
+        if result.is_err() {
+            added.remove(graph);
+        }
+        result.map(|()| added)
     }
-    match text.rsplit_once(':') {
-        Some((node, digits)) if !digits.is_empty() && digits.bytes().all(|byte| byte.is_ascii_digit()) => {
-            InputName {
-                node,
-                index: digits.parse().unwrap_or(CONTROL - 1),
+
+    fn add_all(&mut self, graph: &Graph, library: FunctionDefLibrary) -> Result<()> {
+        let functions = graph.functions();
+        for function in library.function {
+            let name = function
+                .signature
+                .as_ref()
+                .map(|signature| signature.name.clone());
+            let name = name.unwrap_or_default();
+            ensure!(
+                graph.registry().find(&name).is_err(),
+                InvalidArgument,
+                "Cannot add function '{name}' because an op with the same name already exists."
+            );
+            if functions.add_new(Arc::new(function))? {
+                self.functions.push(name);
             }
         }
-        _ => InputName { node: text, index: 0 },
+        for gradient in library.gradient {
+            let is_new = functions.gradient_of(&gradient.function_name).is_none();
+            functions.set_gradient(&gradient.function_name, &gradient.gradient_func)?;
+            if is_new {
+                self.gradients.push(gradient.function_name);
+            }
+        }
+        Ok(())
+    }
+
+    fn remove(&self, graph: &Graph) {
+        for name in &self.functions {
+            graph.functions().remove(name);
+        }
+        for name in &self.gradients {
+            graph.functions().remove_gradient(name);
+        }
     }
 }
 
+/// An input whose node comes later.
+struct BackEdge {
+    node: NodeId,
+    /// Which input; [`CONTROL`] for a control edge.
+    input: u32,
+    def: u32,
+    output: u32,
+}
+
+/// Adds the nodes.
 struct Importer<'a> {
     graph: &'a mut Graph,
     options: &'a ImportOptions,
-    prefix: String,
-    defs: Vec<NodeDef>,
-    by_name: FxHashMap<String, usize>,
-    /// The new node of each definition, once added.
-    ids: Vec<Option<NodeId>>,
-    input_map: FxHashMap<TensorId, OutputRef>,
-    used_keys: FxHashSet<TensorId>,
-    /// Back edges: node, input, definition and output that it comes from.
-    back_edges: Vec<(NodeId, usize, usize, u32)>,
-    renamed: FxHashMap<String, String>,
+    links: Links,
+    graph_version: i32,
+    /// The new node of each definition; that of [`PENDING`] until it is added.
+    ids: Vec<NodeId>,
+    back_edges: Vec<BackEdge>,
 }
 
-impl<'a> Importer<'a> {
-    fn new(graph: &'a mut Graph, def: GraphDef, options: &'a ImportOptions) -> Result<Importer<'a>> {
-        let prefix = resolve_prefix(graph, options)?;
-        let defs = def.node;
-        let mut by_name = FxHashMap::default();
-        for (index, node) in defs.iter().enumerate() {
-            ensure!(
-                is_node_name(&node.name),
-                InvalidArgument,
-                "Node '{}': Node name contains invalid characters",
-                node.name
-            );
-            ensure!(
-                by_name.insert(node.name.clone(), index).is_none(),
-                InvalidArgument,
-                "Node '{}' is not unique",
-                node.name
-            );
+impl Importer<'_> {
+    fn run(mut self, mut defs: Vec<NodeDef>) -> Result<ImportResults> {
+        let order = self.links.order(&defs)?;
+        for index in 0..defs.len() {
+            let index = order.as_ref().map_or(index, |order| order[index] as usize);
+            let def = std::mem::take(&mut defs[index]);
+            self.add(index, def)?;
         }
-        let ids = vec![None; defs.len()];
-        let input_map = options.input_map.iter().cloned().collect();
-        Ok(Importer {
-            graph,
-            options,
-            prefix,
-            defs,
-            by_name,
-            ids,
-            input_map,
-            used_keys: FxHashSet::default(),
-            back_edges: Vec::new(),
-            renamed: FxHashMap::default(),
-        })
-    }
-
-    fn run(&mut self) -> Result<ImportResults> {
-        for (index, id) in self.order()?.into_iter().enumerate() {
-            debug_assert!(index < self.defs.len());
-            self.add(id)?;
-        }
-        for (node, input, from, output) in std::mem::take(&mut self.back_edges) {
-            let source = self.ids[from].ok_or_else(|| status!(Internal, "a back edge was lost"))?;
-            self.graph.replace_input(
-                node,
-                input,
-                OutputRef {
-                    node: source,
-                    index: output,
-                },
-            )?;
-            self.graph.infer_shapes(node)?;
+        for edge in std::mem::take(&mut self.back_edges) {
+            self.close(&edge)?;
         }
         self.results()
     }
 
-    /// The definitions, inputs first; in the order given where that will do. INVALID_ARGUMENT for a cycle.
-    fn order(&self) -> Result<Vec<usize>> {
-        let mut waiting = vec![0usize; self.defs.len()];
-        let mut readers: Vec<Vec<usize>> = vec![Vec::new(); self.defs.len()];
-        for (index, node) in self.defs.iter().enumerate() {
-            for input in &node.input {
-                let name = parse_input(input);
-                let Some(&from) = self.by_name.get(name.node) else {
-                    ensure!(
-                        self.is_mapped(name),
-                        InvalidArgument,
-                        "{}",
-                        unknown_input(&node.name, name.node).message()
-                    );
-                    continue;
-                };
-                if !self.is_back_edge(node, from) && !self.is_mapped(name) {
-                    waiting[index] += 1;
-                    readers[from].push(index);
-                }
-            }
-        }
-        let mut ready: VecDeque<usize> = (0..waiting.len()).filter(|&index| waiting[index] == 0).collect();
-        let mut order = Vec::with_capacity(self.defs.len());
-        while let Some(index) = ready.pop_front() {
-            order.push(index);
-            for &reader in &readers[index] {
-                waiting[reader] -= 1;
-                if waiting[reader] == 0 {
-                    ready.push_back(reader);
-                }
-            }
-        }
-        ensure!(
-            order.len() == self.defs.len(),
-            InvalidArgument,
-            "Graph contains a cycle among {} of its nodes",
-            self.defs.len() - order.len()
-        );
-        // Kahn's order is not the given one; keep that where it is an order already.
-        let position: FxHashMap<usize, usize> =
-            order.iter().enumerate().map(|(at, &index)| (index, at)).collect();
-        let given_will_do = readers
-            .iter()
-            .enumerate()
-            .all(|(from, list)| list.iter().all(|&reader| reader > from));
-        debug_assert_eq!(position.len(), order.len());
-        Ok(if given_will_do {
-            (0..self.defs.len()).collect()
-        } else {
-            order
-        })
-    }
-
-    /// Whether an edge goes from the end of a loop's turn back to its start.
-    fn is_back_edge(&self, node: &NodeDef, from: usize) -> bool {
-        matches!(node.op.as_str(), "Merge" | "RefMerge")
-            && matches!(self.defs[from].op.as_str(), "NextIteration" | "RefNextIteration")
-    }
-
-    fn is_mapped(&self, name: InputName) -> bool {
-        !self.input_map.is_empty() && self.input_map.contains_key(&(name.node.to_string(), name.index))
-    }
-
-    fn mapped(&mut self, name: InputName) -> Option<OutputRef> {
-        if self.input_map.is_empty() {
-            return None;
-        }
-        let key = (name.node.to_string(), name.index);
-        let target = self.input_map.get(&key).copied()?;
-        self.used_keys.insert(key);
-        Some(target)
-    }
-
-    fn add(&mut self, index: usize) -> Result<()> {
-        let mut def = std::mem::take(&mut self.defs[index]);
-        let edges = self.edges(&def)?;
-        let name = self.new_name(&def.name)?;
-        let attrs = self.attrs(&mut def)?;
-        let device = if def.device.is_empty() {
-            &self.options.default_device
-        } else {
-            &def.device
+    /// Connects a back edge.
+    fn close(&mut self, edge: &BackEdge) -> Result<()> {
+        let source = OutputRef {
+            node: self.ids[edge.def as usize],
+            index: edge.output,
         };
-        let op = self.graph.find_op(&def.op)?;
-        let types: Vec<DataType> = edges.types;
-        let info = checked_info(op, &name, device, attrs, &types)?;
-        let id = self
-            .graph
-            .add_node(Arc::new(info), edges.inputs, edges.controls)?;
-        self.graph.infer_shapes(id)?;
-        for (input, from, output) in edges.back {
-            self.back_edges.push((id, input, from, output));
-        }
-        self.ids[index] = Some(id);
-        self.defs[index].name = def.name;
-        Ok(())
-    }
-
-    fn edges(&mut self, def: &NodeDef) -> Result<Edges> {
-        let mut edges = Edges::default();
-        for text in &def.input {
-            let name = parse_input(text);
-            if let Some(target) = self.mapped(name) {
-                match target.index {
-                    CONTROL => edges.controls.push(target.node),
-                    _ => edges.push(self.graph, target)?,
-                }
-                continue;
-            }
-            let from = *self
-                .by_name
-                .get(name.node)
-                .ok_or_else(|| unknown_input(&def.name, name.node))?;
-            match (self.ids[from], name.index) {
-                (Some(id), CONTROL) => edges.controls.push(id),
-                (Some(id), index) => {
-                    let outputs = self.graph.node(id).info.output_types.len();
-                    ensure!(
-                        (index as usize) < outputs,
-                        InvalidArgument,
-                        "Node '{}': Connecting to invalid output {index} of source node {} which has {outputs} outputs.",
-                        def.name,
-                        name.node
-                    );
-                    edges.push(self.graph, OutputRef { node: id, index })?;
-                }
-                (None, index) => {
-                    // A back edge: its source comes later and has the type of the first input.
-                    let first = edges.inputs.first().copied();
-                    let stand_in = first.ok_or_else(|| {
-                        status!(InvalidArgument, "Node '{}': a loop without a start", def.name)
-                    })?;
-                    edges.back.push((edges.inputs.len(), from, index));
-                    edges.push(self.graph, stand_in)?;
-                }
-            }
-        }
-        if edges.inputs.is_empty() && edges.controls.is_empty() {
-            edges.controls.extend(&self.options.control_dependencies);
-        }
-        edges.controls.sort_unstable();
-        edges.controls.dedup();
-        Ok(edges)
-    }
-
-    fn new_name(&mut self, name: &str) -> Result<String> {
-        let full = format!("{}{name}", self.prefix);
-        if self.graph.find(&full).is_none() {
-            return Ok(full);
-        }
-        ensure!(
-            self.options.uniquify_names,
-            InvalidArgument,
-            "Node name '{full}' already exists in the Graph"
-        );
-        let mut number = 1;
-        while self.graph.find(&format!("{full}_{number}")).is_some() {
-            number += 1;
-        }
-        let unique = format!("{full}_{number}");
-        self.renamed.insert(name.to_string(), unique.clone());
-        Ok(unique)
-    }
-
-    fn attrs(&self, def: &mut NodeDef) -> Result<Attrs> {
-        let messages = std::mem::take(&mut def.attr);
-        let mut attrs = Vec::with_capacity(messages.len());
-        for (name, message) in messages {
-            if name == "_output_shapes" {
-                continue;
-            }
-            let value = AttrValue::from_proto(&message)
-                .map_err(|error| error.suffixed(&format!("; NodeDef: {{{{node {}}}}}", def.name)))?;
-            attrs.push((name, value));
-        }
-        let mut attrs: Attrs = attrs.into_iter().collect();
-        self.rename_colocations(&mut attrs, &def.name)?;
-        Ok(attrs)
-    }
-
-    /// Puts new names into `loc:@name` entries.
-    fn rename_colocations(&self, attrs: &mut Attrs, node: &str) -> Result<()> {
-        let Ok(classes) = attrs.strings("_class").map(<[Bytes]>::to_vec) else {
+        if edge.output == CONTROL {
+            self.graph.add_control_edge(source.node, edge.node);
             return Ok(());
-        };
-        let mut renamed = Vec::with_capacity(classes.len());
-        for class in classes {
-            let Some(target) = class.strip_prefix(b"loc:@") else {
-                renamed.push(class);
-                continue;
-            };
-            let target = String::from_utf8_lossy(target).into_owned();
-            if !self.by_name.contains_key(&target) {
-                ensure!(
-                    !self.options.validate_colocation,
-                    InvalidArgument,
-                    "Node '{node}' expects to be colocated with unknown node '{target}'"
-                );
-                continue;
-            }
-            let name = self
-                .renamed
-                .get(&target)
-                .cloned()
-                .unwrap_or_else(|| format!("{}{target}", self.prefix));
-            renamed.push(Bytes::from(format!("loc:@{name}")));
         }
-        if renamed.is_empty() {
-            attrs.remove("_class");
-        } else {
-            attrs.set("_class", renamed);
-        }
-        Ok(())
+        let info = &self.graph.node(edge.node).info;
+        check_output(self.graph, &info.name, source)?;
+        check_edge(self.graph, info, edge.input as usize, source)?;
+        self.graph.replace_input(edge.node, edge.input as usize, source)
     }
 
-    fn results(&mut self) -> Result<ImportResults> {
-        let mut results = ImportResults::default();
-        for (node, index) in &self.options.return_outputs {
-            let name = InputName { node, index: *index };
-            if let Some(target) = self.mapped(name) {
-                results.return_outputs.push(target);
-                continue;
+    fn add(&mut self, index: usize, def: NodeDef) -> Result<()> {
+        let (inputs, controls) = self.edges(index, &def)?;
+        let op = self.graph.find_op(&def.op)?;
+        let (mut attrs, output_shapes) = attrs(def.attr, &op.def, &def.name)?;
+        self.links.rename_colocations(&mut attrs);
+        let device = if def.device.is_empty() {
+            self.options.default_device.clone()
+        } else {
+            def.device
+        };
+        let name = self.links.new_name(index, def.name);
+        let info = checked_info(op, name, device, attrs, self.graph_version)?;
+        validate::input_count(&info, inputs.len())?;
+        for (index, source) in inputs.iter().enumerate() {
+            if *source != PENDING {
+                check_edge(self.graph, &info, index, *source)?;
             }
-            let id = self.by_name.get(node).and_then(|&def| self.ids[def]);
-            let id = id.ok_or_else(|| {
-                status!(
+        }
+        let id = self.graph.add_node(Arc::new(info), inputs, controls)?;
+        self.ids[index] = id;
+        self.graph.infer_shapes(id)?;
+        match output_shapes {
+            Some(shapes) => self.refine(id, &shapes),
+            None => Ok(()),
+        }
+    }
+
+    /// The inputs and control inputs of a definition.
+    fn edges(&mut self, index: usize, def: &NodeDef) -> Result<(Vec<OutputRef>, Vec<NodeId>)> {
+        let links = self.links.of(index);
+        let mut inputs = Vec::with_capacity(links.len());
+        let mut controls = Vec::new();
+        let mut waits = false;
+        for Link { source, output } in links.iter().copied() {
+            let node = match source {
+                Source::Existing(node) => node,
+                Source::Imported(from) => self.ids[from as usize],
+            };
+            waits |= matches!(source, Source::Imported(_)) && node != PENDING.node;
+            if let (Source::Imported(from), true) = (source, node == PENDING.node) {
+                ensure!(
+                    matches!(def.op.as_str(), "Merge" | "RefMerge"),
                     InvalidArgument,
-                    "Requested return tensor '{node}:{index}' not found in graph def"
-                )
-            })?;
+                    "Node '{}' had a back edge, but only Merge nodes can have back edges.",
+                    def.name
+                );
+                let input = if output == CONTROL {
+                    CONTROL
+                } else {
+                    inputs.len() as u32
+                };
+                self.back_edges.push(BackEdge {
+                    node: self.graph.len() as NodeId,
+                    input,
+                    def: from,
+                    output,
+                });
+                if output != CONTROL {
+                    inputs.push(PENDING);
+                }
+            } else if output == CONTROL {
+                controls.push(node);
+            } else {
+                let source = OutputRef { node, index: output };
+                check_output(self.graph, &def.name, source)?;
+                inputs.push(source);
+            }
+        }
+        if !waits {
+            controls.extend_from_slice(&self.options.control_dependencies);
+        }
+        Ok((inputs, distinct(controls)))
+    }
+
+    /// Adds what the attribute `_output_shapes` says about a node's outputs.
+    fn refine(&mut self, id: NodeId, shapes: &[PartialShape]) -> Result<()> {
+        let name = &self.graph.node(id).info.name;
+        let outputs = self.graph.node(id).info.output_types.len();
+        ensure!(
+            shapes.len() >= outputs,
+            InvalidArgument,
+            "Node '{name}' has {outputs} outputs but the {OUTPUT_SHAPES} attribute specifies shapes for {} outputs",
+            shapes.len()
+        );
+        for (index, shape) in shapes.iter().enumerate().take(outputs) {
             let output = OutputRef {
                 node: id,
-                index: *index,
+                index: index as u32,
             };
-            if self.graph.output_type(output).is_err() {
+            let refined = self.graph.refine_shape(output, shape);
+            refined.map_err(|error| {
+                let name = &self.graph.node(id).info.name;
+                error.prefixed(&format!(
+                    "Node '{name}' has an {OUTPUT_SHAPES} attribute inconsistent with the GraphDef for output #{index}: "
+                ))
+            })?;
+        }
+        Ok(())
+    }
+
+    fn results(&self) -> Result<ImportResults> {
+        let mut results = ImportResults::default();
+        for ((node, index), link) in self.options.return_outputs.iter().zip(&self.links.return_outputs) {
+            let Some(Link { source, output }) = *link else {
+                let tensor = tensor_id(node, *index);
                 bail!(
                     InvalidArgument,
-                    "Invalid return output {index} of node '{node}', which has {} output(s)",
-                    self.graph.node(id).info.output_types.len()
+                    "Requested return tensor '{tensor}' not found in graph def"
                 );
-            }
-            results.return_outputs.push(output);
+            };
+            let id = match source {
+                Source::Existing(id) => id,
+                Source::Imported(def) => self.ids[def as usize],
+            };
+            let outputs = self.graph.node(id).info.output_types.len();
+            ensure!(
+                output == CONTROL || (output as usize) < outputs,
+                InvalidArgument,
+                "Invalid return output {} of node '{node}', which has {outputs} output(s)",
+                output as i32
+            );
+            results.return_outputs.push(OutputRef {
+                node: id,
+                index: output,
+            });
         }
-        for node in &self.options.return_nodes {
-            let id = self.by_name.get(node).and_then(|&def| self.ids[def]);
+        for (name, def) in self.options.return_nodes.iter().zip(&self.links.return_nodes) {
+            let id = def.map(|def| self.ids[def as usize]);
             results.return_nodes.push(id.ok_or_else(|| {
                 status!(
                     InvalidArgument,
-                    "Requested return node '{node}' not found in graph def"
+                    "Requested return node '{name}' not found in graph def"
                 )
             })?);
         }
-        let unused = self.options.input_map.iter().map(|(key, _)| key);
-        let missing = unused.filter(|key| !self.used_keys.contains(*key) && !self.exists(key));
-        results.missing_unused_keys = missing.cloned().collect();
+        for (key, def) in &self.links.unused_keys {
+            let outputs = def.map_or(0, |def| {
+                let node = self.graph.node(self.ids[def as usize]);
+                node.info.output_types.len()
+            });
+            let is_control = def.is_some() && key.1 == CONTROL;
+            if !is_control && key.1 as usize >= outputs {
+                results.missing_unused_keys.push(key.clone());
+            }
+        }
         Ok(results)
     }
-
-    /// Whether the imported graph has this output.
-    fn exists(&self, (node, index): &TensorId) -> bool {
-        let id = self.by_name.get(node).and_then(|&def| self.ids[def]);
-        id.is_some_and(|id| {
-            *index == CONTROL || (*index as usize) < self.graph.node(id).info.output_types.len()
-        })
-    }
 }
 
-/// A node's edges as they are found.
-#[derive(Default)]
-struct Edges {
-    inputs: Vec<OutputRef>,
-    types: Vec<DataType>,
-    controls: Vec<NodeId>,
-    /// Input, definition and output of back edges.
-    back: Vec<(usize, usize, u32)>,
-}
+/// The attribute that says more about shapes than can be inferred. It is taken off.
+const OUTPUT_SHAPES: &str = "_output_shapes";
 
-impl Edges {
-    fn push(&mut self, graph: &Graph, source: OutputRef) -> Result<()> {
-        self.types.push(graph.output_type(source)?);
-        self.inputs.push(source);
-        Ok(())
+/// Checks that a source has the output.
+fn check_output(graph: &Graph, reader: &str, source: OutputRef) -> Result<()> {
+    let info = &graph.node(source.node).info;
+    let outputs = info.output_types.len();
+    if (source.index as usize) < outputs {
+        return Ok(());
     }
-}
-
-/// The prefix to put before names, with its slash. INVALID_ARGUMENT for one that is taken or malformed.
-fn resolve_prefix(graph: &Graph, options: &ImportOptions) -> Result<String> {
-    let prefix = options.prefix.trim_end_matches('/');
-    if prefix.is_empty() {
-        return Ok(String::new());
-    }
-    ensure!(
-        is_node_name(prefix),
-        InvalidArgument,
-        "Imported node name prefix '{}' would lead to invalid node names",
-        options.prefix
-    );
-    let taken = |name: &str| {
-        let inside = format!("{name}/");
-        graph.find(name).is_some() || graph.nodes().any(|(_, node)| node.info.name.starts_with(&inside))
+    let hint = match info.op_name() {
+        "If" | "StatelessIf" | "While" | "StatelessWhile" => {
+            " Try using tf.compat.v1.experimental.output_all_intermediates(True)."
+        }
+        _ => "",
     };
-    if !options.uniquify_prefix || !taken(prefix) {
-        ensure!(
-            options.uniquify_names || options.uniquify_prefix || graph.find(prefix).is_none(),
-            InvalidArgument,
-            "Import node name prefix conflicts with names of nodes already in the Graph: {prefix}"
-        );
-        return Ok(format!("{prefix}/"));
-    }
-    let mut number = 1;
-    while taken(&format!("{prefix}_{number}")) {
-        number += 1;
-    }
-    Ok(format!("{prefix}_{number}/"))
+    bail!(
+        InvalidArgument,
+        "Node '{reader}': Connecting to invalid output {} of source node {} which has {outputs} outputs.{hint}",
+        source.index,
+        info.name
+    )
 }
+
+/// Attributes of a message decoded, and those of [`OUTPUT_SHAPES`].
+fn attrs(
+    messages: BTreeMap<String, ff_proto::AttrValue>,
+    def: &OpDef,
+    node: &str,
+) -> Result<(Attrs, Option<Vec<PartialShape>>)> {
+    let mut values = Vec::with_capacity(messages.len().max(def.attr.len()));
+    let mut output_shapes = None;
+    for (name, message) in messages {
+        let value = match message.value {
+            Some(_) => AttrValue::from_proto(&message).map_err(|error| {
+                error.suffixed(&format!(
+                    "\n\t for attr '{name}'\n\t; NodeDef: {{{{node {node}}}}}"
+                ))
+            })?,
+            None => match def.attr.iter().find(|attr| attr.name == name) {
+                Some(attr) if attr.r#type.starts_with("list(") => AttrValue::EmptyList,
+                Some(attr) => return Err(missing_value(def, attr, node)),
+                None => continue,
+            },
+        };
+        match value {
+            AttrValue::Shapes(shapes) if name == OUTPUT_SHAPES => output_shapes = Some(shapes),
+            AttrValue::EmptyList if name == OUTPUT_SHAPES => output_shapes = Some(Vec::new()),
+            value => values.push((name, value)),
+        }
+    }
+    Ok((values.into_iter().collect(), output_shapes))
+}
+
+#[cold]
+fn missing_value(def: &OpDef, attr: &AttrDef, node: &str) -> Status {
+    status!(
+        InvalidArgument,
+        "AttrValue missing value with expected type '{}'\n\t for attr '{}'\n\t; NodeDef: {{{{node {node}}}}}; {}",
+        attr.r#type,
+        attr.name,
+        summary::op(def)
+    )
+}
+
+#[cfg(test)]
+#[path = "import_tests.rs"]
+mod tests;

@@ -5,19 +5,25 @@ mod export;
 mod functions;
 mod graph;
 mod import;
+mod import_links;
 mod library;
+mod names;
 pub mod passes;
 mod refiner;
-mod schema_text;
+mod summary;
+#[cfg(test)]
+mod testing;
+mod validate;
 mod values;
 
-pub use builder::{NodeBuilder, called_by_name, is_node_name};
+pub use builder::{NodeBuilder, called_by_name};
 pub use export::{export_graph_def, export_library, export_node_def};
 pub use functions::{FunctionBody, LibraryHost, signature_of};
 pub use graph::{Graph, Node, NodeId};
-pub use import::{CONTROL, ImportOptions, ImportResults, TensorId, import_graph_def};
+pub use import::{ImportOptions, ImportResults, TensorId, import_graph_def};
 pub use library::FunctionLibrary;
-pub use schema_text::op_summary;
+pub use names::{CONTROL, is_node_name};
+pub use summary::op as op_summary;
 pub use values::{constant_value, value_as_shape};
 
 /// The GraphDef version that this library produces: that of TensorFlow 2.21.

@@ -1,27 +1,50 @@
 //! The function library of a graph: FunctionDefs by name, and which function is the gradient of which.
 
+use ff_op::OpRecord;
 use ff_proto::FunctionDef;
 use ff_tensor::{Result, status};
 use parking_lot::RwLock;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+/// A function, and the op as which nodes can call it by its name.
+struct Entry {
+    function: Arc<FunctionDef>,
+    op: Arc<OpRecord>,
+}
+
 /// Functions by name. Shared by a graph, its copies and its sessions; it can only grow.
 #[derive(Default)]
 pub struct FunctionLibrary {
-    functions: RwLock<BTreeMap<String, Arc<FunctionDef>>>,
+    functions: RwLock<BTreeMap<String, Entry>>,
     gradients: RwLock<BTreeMap<String, String>>,
 }
 
 impl FunctionLibrary {
     /// The function with this name. NOT_FOUND when there is none.
     pub fn find(&self, name: &str) -> Result<Arc<FunctionDef>> {
-        let found = self.functions.read().get(name).cloned();
+        let functions = self.functions.read();
+        let found = functions.get(name).map(|entry| entry.function.clone());
         found.ok_or_else(|| status!(NotFound, "Function {name} is not defined."))
+    }
+
+    /// The function with this name as an op.
+    pub fn find_op(&self, name: &str) -> Option<Arc<OpRecord>> {
+        self.functions.read().get(name).map(|entry| entry.op.clone())
+    }
+
+    /// Whether there are no functions.
+    pub fn is_empty(&self) -> bool {
+        self.functions.read().is_empty()
     }
 
     /// Adds a function. Adding the same one again is fine. INVALID_ARGUMENT when another has its name.
     pub fn add(&self, function: Arc<FunctionDef>) -> Result<()> {
+        self.add_new(function).map(|_| ())
+    }
+
+    /// As [`FunctionLibrary::add`]; says whether the function was not there before.
+    pub(crate) fn add_new(&self, function: Arc<FunctionDef>) -> Result<bool> {
         let name = function
             .signature
             .as_ref()
@@ -29,16 +52,33 @@ impl FunctionLibrary {
             .unwrap_or_default();
         let mut functions = self.functions.write();
         match functions.get(&name) {
-            Some(present) if *present != function => Err(status!(
+            Some(present) if present.function != function => Err(status!(
                 InvalidArgument,
                 "Cannot add function '{name}' because a different function with the same name already exists."
             )),
-            Some(_) => Ok(()),
+            Some(_) => Ok(false),
             None => {
-                functions.insert(name, function);
-                Ok(())
+                let schema = function.signature.clone().unwrap_or_default();
+                let op = Arc::new(OpRecord::of_function(Arc::new(schema)));
+                functions.insert(name, Entry { function, op });
+                Ok(true)
             }
         }
+    }
+
+    /// Takes back the addition of a function.
+    pub(crate) fn remove(&self, name: &str) {
+        self.functions.write().remove(name);
+    }
+
+    /// The gradient function of a function, if one was named.
+    pub fn gradient_of(&self, function: &str) -> Option<String> {
+        self.gradients.read().get(function).cloned()
+    }
+
+    /// Takes back a [`FunctionLibrary::set_gradient`].
+    pub(crate) fn remove_gradient(&self, function: &str) {
+        self.gradients.write().remove(function);
     }
 
     /// Says that `gradient` is the gradient function of `function`. INVALID_ARGUMENT when another one is.
@@ -58,7 +98,8 @@ impl FunctionLibrary {
 
     /// All functions by name.
     pub fn functions(&self) -> Vec<Arc<FunctionDef>> {
-        self.functions.read().values().cloned().collect()
+        let functions = self.functions.read();
+        functions.values().map(|entry| entry.function.clone()).collect()
     }
 
     /// All pairs (function, its gradient).

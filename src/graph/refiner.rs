@@ -2,9 +2,9 @@
 
 use crate::functions::LibraryHost;
 use crate::values::{constant_value, value_as_shape};
-use crate::{Graph, NodeId};
+use crate::{Graph, NodeId, export, summary};
 use ff_op::{FunctionHost, HandleShapes, OutputRef, ShapeContext, ShapeHost};
-use ff_tensor::{Code, PartialShape, Result, Status, Tensor, status};
+use ff_tensor::{PartialShape, Result, Status, Tensor, ensure, status};
 
 impl Graph {
     /// Infers the shapes of a node's outputs from its inputs. INVALID_ARGUMENT when the inputs do not fit the op.
@@ -23,7 +23,9 @@ impl Graph {
         };
         let info = node.info.clone();
         let mut context = ShapeContext::new(&info, &shapes, &host);
-        (info.op.shape)(&mut context).map_err(|error| explain(error, &info, &shapes))?;
+        let result = (info.op.shape)(&mut context);
+        let read = context.values_read();
+        result.map_err(|error| explain(error, self, id, &shapes, read, &host))?;
         let (outputs, handles) = context.finish();
         self.set_shapes(id, outputs, handles);
         Ok(())
@@ -31,25 +33,59 @@ impl Graph {
 
     /// Says more about an output's shape. INVALID_ARGUMENT when it contradicts what is known.
     pub fn refine_shape(&mut self, output: OutputRef, shape: &PartialShape) -> Result<()> {
-        self.output_type(output)?;
+        let info = &self.node(output.node).info;
+        let outputs = info.output_types.len();
+        ensure!(
+            (output.index as usize) < outputs,
+            InvalidArgument,
+            "output_port '{}' is out of range, node '{}' has {outputs} outputs",
+            output.index as i32,
+            info.name
+        );
         let merged = self.output_shape(output).merge(shape)?;
         self.set_shape(output, merged);
         Ok(())
     }
 }
 
-/// The error with the node and its input shapes, unless it has them.
-fn explain(error: Status, info: &ff_op::NodeInfo, shapes: &[PartialShape]) -> Status {
-    if error.message().contains("with input shapes:") || error.code() != Code::InvalidArgument {
-        return error;
-    }
-    let list: Vec<String> = shapes.iter().map(|shape| shape.to_string()).collect();
-    error.suffixed(&format!(
-        " for '{}' (op: '{}') with input shapes: {}.",
-        info.describe(),
-        info.op_name(),
+/// Elements printed of a value that a shape function asked for.
+const MOST_PRINTED: usize = 256;
+
+/// The error with the node, its input shapes, and the values that the shape function asked for (a bit each in `read`).
+#[cold]
+fn explain(
+    error: Status,
+    graph: &Graph,
+    id: NodeId,
+    shapes: &[PartialShape],
+    read: u64,
+    host: &GraphShapes,
+) -> Status {
+    let inputs = export::input_names(graph, graph.node(id));
+    let printed = |shape: &PartialShape| match shape.rank() {
+        Some(_) => shape.to_string(),
+        None => "?".to_string(),
+    };
+    let list: Vec<String> = shapes.iter().map(printed).collect();
+    let mut text = format!(
+        " for '{}' with input shapes: {}",
+        summary::node(&graph.node(id).info, &inputs),
         list.join(", ")
-    ))
+    );
+    let is_read = |index: &usize| read >> index.min(&63) & 1 == 1;
+    let value = |index: usize| {
+        let value = summary::values(&host.input_value(index)?, MOST_PRINTED);
+        Some(format!("input[{index}] = <{value}>"))
+    };
+    let values: Vec<String> = (0..shapes.len()).filter(is_read).filter_map(value).collect();
+    if !values.is_empty() {
+        text.push_str(&format!(
+            " and with computed input tensors: {}",
+            values.join(", ")
+        ));
+    }
+    text.push('.');
+    error.suffixed(&text)
 }
 
 /// Answers a shape function's questions from the graph.

@@ -111,7 +111,6 @@ impl FunctionRef {
         NameAttrList {
             name: self.name.clone(),
             attr: self.attrs.iter().map(attr).collect(),
-
         }
     }
 }

@@ -8,9 +8,11 @@
 //! - [`Value`], [`Variable`], [`RefVariable`], [`ResourceManager`], [`Cancellation`]: what a step works on.
 
 mod attr;
+mod attr_equal;
 mod attr_proto;
 mod cancellation;
 mod function_host;
+mod function_op;
 mod gradient_context;
 mod kernel_context;
 mod lower_context;

@@ -110,33 +110,17 @@ impl<'a> ShapeContext<'a> {
 
     /// Shape of an input of this rank. INVALID_ARGUMENT when it has another.
     pub fn input_with_rank(&self, index: usize, rank: usize) -> Result<PartialShape> {
-        self.input(index)
-            .with_rank(rank)
-            .map_err(|error| self.explain(error, index))
+        self.input(index).with_rank(rank)
     }
 
     /// Shape of an input of at least this rank. INVALID_ARGUMENT when it has a lower one.
     pub fn input_with_rank_at_least(&self, index: usize, rank: usize) -> Result<PartialShape> {
-        self.input(index)
-            .with_rank_at_least(rank)
-            .map_err(|error| self.explain(error, index))
+        self.input(index).with_rank_at_least(rank)
     }
 
     /// Shape of an input of at most this rank. INVALID_ARGUMENT when it has a higher one.
     pub fn input_with_rank_at_most(&self, index: usize, rank: usize) -> Result<PartialShape> {
-        self.input(index)
-            .with_rank_at_most(rank)
-            .map_err(|error| self.explain(error, index))
-    }
-
-    fn explain(&self, error: ff_tensor::Status, _index: usize) -> ff_tensor::Status {
-        let shapes: Vec<String> = self.inputs.iter().map(|shape| shape.to_string()).collect();
-        error.suffixed(&format!(
-            " for '{}' (op: '{}') with input shapes: {}.",
-            self.node.describe(),
-            self.node.op_name(),
-            shapes.join(", ")
-        ))
+        self.input(index).with_rank_at_most(rank)
     }
 
     /// The value of an input, if known.

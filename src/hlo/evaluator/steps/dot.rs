@@ -144,7 +144,7 @@ impl Kernel for Dot {
 }
 
 /// The elements of a tensor that was made for a type, whatever type its own view has.
-fn elements<T: Element>(tensor: &Tensor) -> &[T] {
+pub(super) fn elements<T: Element>(tensor: &Tensor) -> &[T] {
     let bytes = tensor.bytes();
     if bytes.is_empty() {
         return &[];

@@ -39,7 +39,11 @@ impl Preparation {
         let strides = shape.strides();
         let dims: Dims = axes.iter().map(|&axis| shape.dims[axis]).collect();
         let strides: Dims = axes.iter().map(|&axis| strides[axis]).collect();
-        let walk = Strided::new(&dims, &strides, 0);
+        Preparation::along(shape, Strided::new(&dims, &strides, 0), dtype)
+    }
+
+    /// The operand's elements along a walk over all of them, converted to `dtype`.
+    pub fn along(shape: &ArrayShape, walk: Strided, dtype: DataType) -> Result<Preparation> {
         let access = if walk.is_dense() {
             Access::Direct
         } else {

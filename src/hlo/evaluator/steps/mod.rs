@@ -2,17 +2,24 @@
 
 mod check;
 mod control;
+mod convolution;
 mod copy;
 mod dot;
+mod fft;
 mod function;
 mod fused;
 mod gather;
+mod linalg;
 mod matrix;
 mod movement;
 mod nd;
 mod reduce;
 mod reduce_rows;
+mod rng;
 mod scatter;
+mod select_scatter;
+mod sort;
+mod window;
 
 pub(super) use copy::strided_copy;
 pub(super) use fused::Fused;
@@ -49,6 +56,9 @@ pub(super) fn kernel(
         (Opcode::Conditional, Attributes::Branches(branches)) => {
             control::conditional(compiler, computation, instruction, branches)
         }
+        (Opcode::Convolution, Attributes::Convolution(config)) => {
+            convolution::kernel(computation, instruction, config)
+        }
         (Opcode::Dot, Attributes::Dot(dims)) => dot::kernel(computation, instruction, dims),
         (Opcode::DynamicSlice, _) => movement::dynamic_slice(computation, instruction, false),
         (Opcode::DynamicUpdateSlice, _) => movement::dynamic_slice(computation, instruction, true),
@@ -68,6 +78,45 @@ pub(super) fn kernel(
                 computation: called,
             },
         ) => scatter::kernel(computation, instruction, dims, module.computation(*called)?),
+        (
+            Opcode::SelectAndScatter,
+            Attributes::SelectAndScatter {
+                window,
+                select,
+                scatter,
+            },
+        ) => {
+            let called = (module.computation(*select)?, module.computation(*scatter)?);
+            select_scatter::kernel(computation, instruction, window, called)
+        }
+        (
+            Opcode::Sort,
+            Attributes::Sort {
+                dimension,
+                computation: called,
+                ..
+            },
+        ) => sort::sort(computation, instruction, *dimension, module.computation(*called)?),
+        (Opcode::TopK, Attributes::TopK { k, largest }) => {
+            sort::top_k(computation, instruction, *k, *largest)
+        }
+        (Opcode::Cholesky, Attributes::Cholesky { lower }) => {
+            linalg::cholesky(computation, instruction, *lower)
+        }
+        (Opcode::Fft, Attributes::Fft { kind, lengths }) => {
+            fft::kernel(computation, instruction, *kind, lengths)
+        }
+        (
+            Opcode::ReduceWindow,
+            Attributes::ReduceWindow {
+                window,
+                computation: called,
+            },
+        ) => window::reduce_window(computation, instruction, window, module.computation(*called)?),
+        (Opcode::RngBitGenerator, Attributes::Rng(algorithm)) => Ok(rng::kernel(*algorithm)),
+        (Opcode::TriangularSolve, Attributes::TriangularSolve(options)) => {
+            linalg::triangular_solve(computation, instruction, *options)
+        }
         (Opcode::While, Attributes::While { condition, body }) => {
             control::while_loop(compiler, *condition, *body)
         }

@@ -14,10 +14,13 @@ pub mod math;
 pub mod memory;
 pub mod movement;
 pub mod norm;
+pub mod optimizers;
 pub mod pool;
+pub mod random;
 pub mod reduce;
 pub mod scratch;
 pub mod softmax;
+pub mod sort;
 pub mod window;
 
 pub use pool::ThreadPool;

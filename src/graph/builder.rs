@@ -162,7 +162,7 @@ impl NodeBuilder {
     }
 
     /// As [`NodeBuilder::add_input_list`], for building in one expression.
-    pub fn input_list(mut self, inputs: &[OutputRef]) -> NodeBuilder {
+    pub fn input_list(mut self, inputs: impl AsRef<[OutputRef]>) -> NodeBuilder {
         self.add_input_list(inputs);
         self
     }
@@ -178,9 +178,15 @@ impl NodeBuilder {
         self.device = device.into();
     }
 
-    /// Sets an attribute. Setting it twice to different values is an error of [`NodeBuilder::finish`].
+    /// Sets an attribute. Setting it twice to different values is an error of [`NodeBuilder::finish`]; but `_class`
+    /// replaces all colocations asked for before.
     pub fn set_attr(&mut self, name: &str, value: impl Into<AttrValue>) {
         let value = value.into();
+        if let ("_class", AttrValue::Strings(classes)) = (name, &value) {
+            let text = |class: &bytes::Bytes| String::from_utf8_lossy(class).into_owned();
+            self.colocated = classes.iter().map(text).collect();
+            return;
+        }
         match self.attrs.get(name) {
             Some(present) if *present != value => self.errors.push(inconsistent(name, present, &value)),
             Some(_) => {}
@@ -194,8 +200,8 @@ impl NodeBuilder {
     }
 
     /// Passes a list to the next input argument.
-    pub fn add_input_list(&mut self, inputs: &[OutputRef]) {
-        self.add_inputs(inputs, true);
+    pub fn add_input_list(&mut self, inputs: impl AsRef<[OutputRef]>) {
+        self.add_inputs(inputs.as_ref(), true);
     }
 
     fn add_inputs(&mut self, inputs: &[OutputRef], is_list: bool) {
@@ -217,11 +223,6 @@ impl NodeBuilder {
         self.colocated.push(format!("loc:@{node}"));
     }
 
-    /// Replaces all colocations by these values of the attribute `_class`.
-    pub fn set_colocations(&mut self, classes: Vec<String>) {
-        self.colocated = classes;
-    }
-
     /// Adds the node. INVALID_ARGUMENT for an unknown op, a taken name, and whatever does not fit the schema;
     /// UNIMPLEMENTED for an op removed before this graph's version. The graph is unchanged then.
     pub fn finish(mut self, graph: &mut Graph) -> Result<NodeId> {
@@ -237,7 +238,7 @@ impl NodeBuilder {
             let classes = std::mem::take(&mut self.colocated)
                 .into_iter()
                 .map(bytes::Bytes::from);
-            self.set_attr("_class", classes.collect::<Vec<_>>());
+            self.attrs.set("_class", classes.collect::<Vec<_>>());
         }
         let op = graph.find_op(&self.op).map_err(|error| self.unknown_op(error))?;
         self.check_outputs(graph, &op)?;

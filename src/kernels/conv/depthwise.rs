@@ -5,11 +5,15 @@ use crate::cpu::{self, Vectorized};
 use crate::gemm::{Element, Epilogue};
 use crate::memory::SharedMut;
 use crate::pool::ThreadPool;
+use smallvec::SmallVec;
 
 /// Channels of a block, whose sums stay in registers.
-const CHANNELS: usize = 32;
+const CHANNELS: usize = 16;
 /// Output pixels of a block that share the loads of the filter.
 const PIXELS: usize = 4;
+
+/// Where a window position's input and filter elements start.
+type Taps = SmallVec<[(usize, usize); 25]>;
 
 /// As [`super::conv`], for one input channel per group. The filter is `[taps.., 1, out]`, which has the layout of
 /// `[taps.., in, multiplier]`.
@@ -40,22 +44,15 @@ pub fn depthwise<T: Element>(
                 filter,
                 line,
                 out: &mut *out,
+                epilogue,
             });
-            finish(epilogue, line * a2.output, shape.out_channels, out);
+            if let Some(row) = epilogue.row {
+                for (x, out) in out.chunks_exact_mut(shape.out_channels).enumerate() {
+                    row(line * a2.output + x, 0, out);
+                }
+            }
         }
     });
-}
-
-/// Bias, activation and callback for the pixels of a line.
-fn finish<T: Element>(epilogue: &Epilogue<'_, T>, first_pixel: usize, channels: usize, out: &mut [T]) {
-    for (pixel, x) in out.chunks_exact_mut(channels).enumerate() {
-        if epilogue.bias.is_some() || epilogue.activation != crate::gemm::Activation::None {
-            epilogue.apply_row(x);
-        }
-        if let Some(row) = epilogue.row {
-            row(first_pixel + pixel, 0, x);
-        }
-    }
 }
 
 /// One line of output pixels.
@@ -65,6 +62,7 @@ struct Line<'a, T> {
     filter: &'a [T],
     line: usize,
     out: &'a mut [T],
+    epilogue: &'a Epilogue<'a, T>,
 }
 
 impl<T: Element> Vectorized for Line<'_, T> {
@@ -77,21 +75,39 @@ impl<T: Element> Vectorized for Line<'_, T> {
             filter,
             line,
             out,
+            epilogue,
         } = self;
         let a2 = &shape.axes[2];
-        let (inside, outside) = inner_pixels(a2);
-        if shape.group_out() == 1 {
-            let mut x = inside;
-            while x + PIXELS <= outside {
-                pixels::<T, PIXELS>(shape, input, filter, line, x, out);
-                x += PIXELS;
-            }
-            (0..inside)
-                .chain(x..a2.output)
-                .for_each(|x| pixels::<T, 1>(shape, input, filter, line, x, out));
-        } else {
+        if shape.group_out() != 1 {
             (0..a2.output).for_each(|x| multiplied(shape, input, filter, line, x, out));
+            out.chunks_exact_mut(shape.out_channels)
+                .for_each(|out| epilogue.apply_row(out));
+            return;
         }
+        let channels = shape.out_channels;
+        let (inside, outside) = inner_pixels(a2);
+        let (mut taps, mut x) = (Taps::new(), inside);
+        if inside < outside {
+            find_taps(shape, line, inside, &mut taps);
+        }
+        while x + PIXELS <= outside {
+            let (shift, step) = ((x - inside) * a2.stride * channels, a2.stride * channels);
+            pixels::<T, PIXELS>(
+                &taps,
+                &input[shift..],
+                step,
+                filter,
+                channels,
+                &mut out[x * channels..],
+            );
+            x += PIXELS;
+        }
+        for x in (0..inside).chain(x..a2.output) {
+            find_taps(shape, line, x, &mut taps);
+            pixels::<T, 1>(&taps, input, 0, filter, channels, &mut out[x * channels..]);
+        }
+        out.chunks_exact_mut(channels)
+            .for_each(|out| epilogue.apply_row(out));
     }
 }
 
@@ -120,56 +136,75 @@ fn window_rows(shape: &Convolution, line: usize) -> impl Iterator<Item = (usize,
     })
 }
 
-/// `P` neighbouring pixels; all or none of them have an input element under a window position.
+/// The window positions that have an input element under output pixel `x` of `line`.
+fn find_taps(shape: &Convolution, line: usize, x: usize, taps: &mut Taps) {
+    taps.clear();
+    let (a2, channels) = (&shape.axes[2], shape.out_channels);
+    for (row, line) in window_rows(shape, line) {
+        for wx in 0..a2.window {
+            if let Some(source) = a2.source(x, wx) {
+                taps.push(((line + source) * channels, (row * a2.window + wx) * channels));
+            }
+        }
+    }
+}
+
+/// `P` neighbouring pixels, whose inputs are `step` apart.
 #[inline(always)]
 fn pixels<T: Element, const P: usize>(
-    shape: &Convolution,
+    taps: &[(usize, usize)],
     input: &[T],
+    step: usize,
     filter: &[T],
-    line: usize,
-    x: usize,
+    channels: usize,
     out: &mut [T],
 ) {
-    let channels = shape.out_channels;
-    let a2 = &shape.axes[2];
-    let mut first = 0;
-    while first < channels {
-        // The last block overlaps its neighbour: the same sums, computed twice.
-        let whole = channels >= CHANNELS;
-        let at = if whole {
-            first.min(channels - CHANNELS)
-        } else {
-            first
-        };
-        let mut sums = [[T::default(); CHANNELS]; P];
-        let width = if whole { CHANNELS } else { channels };
-        for (row, line) in window_rows(shape, line) {
-            for wx in 0..a2.window {
-                let Some(source) = a2.source(x, wx) else { continue };
-                let taps = &filter[(row * a2.window + wx) * channels + at..][..width];
-                for (p, sum) in sums.iter_mut().enumerate() {
-                    let from = (line + source + p * a2.stride) * channels + at;
-                    let from = &input[from..from + width];
-                    match (from.first_chunk::<CHANNELS>(), taps.first_chunk::<CHANNELS>()) {
-                        (Some(from), Some(taps)) => {
-                            for c in 0..CHANNELS {
-                                sum[c] = from[c].fused(taps[c], sum[c]);
-                            }
-                        }
-                        _ => {
-                            for (sum, (from, &tap)) in sum.iter_mut().zip(from.iter().zip(taps)) {
-                                *sum = from.fused(tap, *sum);
-                            }
-                        }
-                    }
+    if channels < CHANNELS {
+        for p in 0..P {
+            let out = &mut out[p * channels..][..channels];
+            out.fill(T::default());
+            for &(from, tap) in taps {
+                let (from, tap) = (&input[from + p * step..], &filter[tap..]);
+                for (out, (&x, &f)) in out.iter_mut().zip(from.iter().zip(tap)) {
+                    *out = x.fused(f, *out);
                 }
             }
         }
-        for (p, sum) in sums.iter().enumerate() {
-            out[(x + p) * channels + at..][..width].copy_from_slice(&sum[..width]);
-        }
-        first += width;
+        return;
     }
+    let mut first = 0;
+    while first < channels {
+        // The last block overlaps its neighbour: the same sums, computed twice.
+        let at = first.min(channels - CHANNELS);
+        let sums = block::<T, P>(taps, &input[at..], step, &filter[at..]);
+        for (p, sums) in sums.iter().enumerate() {
+            out[p * channels + at..][..CHANNELS].copy_from_slice(sums);
+        }
+        first += CHANNELS;
+    }
+}
+
+/// The sums of one block of channels.
+#[inline(always)]
+fn block<T: Element, const P: usize>(
+    taps: &[(usize, usize)],
+    input: &[T],
+    step: usize,
+    filter: &[T],
+) -> [[T; CHANNELS]; P] {
+    let mut sums = [[T::default(); CHANNELS]; P];
+    for &(from, tap) in taps {
+        let Some(weights) = filter[tap..].first_chunk::<CHANNELS>() else {
+            continue;
+        };
+        for (p, sums) in sums.iter_mut().enumerate() {
+            let Some(x) = input[from + p * step..].first_chunk::<CHANNELS>() else {
+                continue;
+            };
+            *sums = std::array::from_fn(|c| x[c].fused(weights[c], sums[c]));
+        }
+    }
+    sums
 }
 
 /// One pixel with several output channels per input channel.

@@ -196,9 +196,19 @@ unsafe fn store_part<T: Element>(tile: &Tile<'_, T>, sums: &[[T; 64]]) {
 
 impl<T: Element> Epilogue<'_, T> {
     /// Bias and activation of a whole row.
+    #[inline(always)]
     pub(crate) fn apply_row(&self, row: &mut [T]) {
-        for (column, x) in row.iter_mut().enumerate() {
-            *x = self.apply(column, *x);
+        if let Some(bias) = self.bias {
+            row.iter_mut().zip(bias).for_each(|(x, &bias)| *x = *x + bias);
+        }
+        let zero = T::default();
+        if self.activation != Activation::None {
+            row.iter_mut()
+                .for_each(|x| *x = if zero > *x { zero } else { *x });
+        }
+        if self.activation == Activation::Relu6 {
+            row.iter_mut()
+                .for_each(|x| *x = if T::SIX < *x { T::SIX } else { *x });
         }
     }
 

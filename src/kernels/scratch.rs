@@ -151,10 +151,16 @@ fn byte_size<T>(len: usize) -> Result<usize, OutOfMemory> {
 /// Calls `f` with `len` elements of arbitrary content. Calls may nest.
 pub fn with<T: Plain, R>(len: usize, f: impl FnOnce(&mut [T]) -> R) -> Result<R, OutOfMemory> {
     let bytes = byte_size::<T>(len)?;
-    let kept = KEPT.with_borrow_mut(|kept| {
-        let fits = kept.iter().position(|buffer| buffer.capacity >= bytes)?;
-        Some(kept.swap_remove(fits))
+    if bytes == 0 {
+        return Ok(f(&mut []));
+    }
+    let kept = KEPT.try_with(|kept| {
+        let mut kept = kept.borrow_mut();
+        let fitting = (0..kept.len()).filter(|&i| kept[i].capacity >= bytes);
+        let best = fitting.min_by_key(|&i| kept[i].capacity)?;
+        Some(kept.swap_remove(best))
     });
+    let kept = kept.ok().flatten();
     let buffer = match kept {
         Some(buffer) => buffer,
         None => {

@@ -16,7 +16,10 @@ pub use depthwise::depthwise;
 pub use general::conv_any;
 pub use gradients::{conv_backward_filter, conv_backward_input};
 
-use crate::gemm::{Element, Epilogue, Half, Matrix, PackedB, Product, RowSource, gemm_packed, shifted};
+use crate::gemm::{
+    Element, Epilogue, Half, Kernels, Matrix, PackedB, Panels, Product, RowSource, gemm, gemm_packed, pack_b,
+    packed_len, shifted,
+};
 use crate::pool::ThreadPool;
 use crate::scratch::{self, OutOfMemory};
 use rows::{Gather, PaddedCopy};
@@ -219,9 +222,50 @@ pub fn conv<T: Element>(
         depthwise(pool, shape, input, filter, output, epilogue);
         return Ok(());
     }
-    let rows = shape.taps() * shape.group_in();
-    let packed = PackedFilter::new(pool, filter, rows, shape.out_channels, shape.groups)?;
-    conv_packed(pool, shape, input, &packed, output, epilogue)
+    shape.check(input, output);
+    if shape.is_product() {
+        let extents = (
+            shape.batch * shape.out_pixels(),
+            shape.out_channels,
+            shape.in_channels,
+        );
+        let (a, b) = (Matrix::new(input, extents.2), Matrix::new(filter, extents.1));
+        return gemm(pool, extents, a, b, output, extents.1, false, epilogue);
+    }
+    let (rows, each) = (shape.taps() * shape.group_in(), shape.group_out());
+    let kernels = T::kernels();
+    let too_large = OutOfMemory { bytes: usize::MAX };
+    let len = packed_len(kernels, rows, each).ok_or(too_large)?;
+    let all = len.checked_mul(shape.groups).ok_or(too_large)?;
+    scratch::with(all, |packed: &mut [T]| {
+        for (group, packed) in packed.chunks_exact_mut(len.max(1)).enumerate() {
+            let data = &filter[(group * each).min(filter.len())..];
+            let part = Matrix {
+                data,
+                row_step: shape.out_channels,
+                column_step: 1,
+            };
+            pack_b(pool, kernels, rows, each, part, packed);
+        }
+        let panels = |group: usize| Panels::packed(kernels, rows, &packed[group * len..]);
+        run(
+            pool,
+            shape,
+            input,
+            &Filter {
+                kernels,
+                panels: &panels,
+            },
+            output,
+            epilogue,
+        )
+    })?
+}
+
+/// The packed filter of each group.
+struct Filter<'a, T: Element> {
+    kernels: &'static Kernels<T>,
+    panels: &'a dyn Fn(usize) -> Panels<T>,
 }
 
 /// [`conv`] with a packed filter.
@@ -242,10 +286,6 @@ pub fn conv_packed<T: Element>(
             .iter()
             .all(|g| g.k() == rows && g.n() == shape.group_out())
     );
-    assert!(
-        epilogue.bias.is_none_or(|bias| bias.len() >= shape.out_channels),
-        "bias is too short"
-    );
     if shape.output_len() == 0 {
         return Ok(());
     }
@@ -254,6 +294,35 @@ pub fn conv_packed<T: Element>(
         let a = Matrix::new(input, shape.in_channels);
         let step = shape.out_channels;
         return gemm_packed(pool, m, a, &filter.groups[0], output, step, false, epilogue);
+    }
+    let panels = |group: usize| filter.groups[group].panels();
+    let kernels = filter.groups[0].kernels();
+    run(
+        pool,
+        shape,
+        input,
+        &Filter {
+            kernels,
+            panels: &panels,
+        },
+        output,
+        epilogue,
+    )
+}
+
+/// Chooses how the rows are gathered.
+fn run<T: Element>(
+    pool: &ThreadPool,
+    shape: &Convolution,
+    input: &[T],
+    filter: &Filter<'_, T>,
+    output: &mut [T],
+    epilogue: &Epilogue<'_, T>,
+) -> Result<(), OutOfMemory> {
+    let bias_fits = epilogue.bias.is_none_or(|bias| bias.len() >= shape.out_channels);
+    assert!(bias_fits, "bias is too short");
+    if shape.output_len() == 0 {
+        return Ok(());
     }
     if shape.axes.iter().all(Axis::is_inside) {
         let extents = shape.axes.map(|a| a.input);
@@ -310,27 +379,27 @@ fn products<T: Element>(
     shape: &Convolution,
     first_row: usize,
     rows: &Gather<'_, T>,
-    filter: &PackedFilter<T>,
+    filter: &Filter<'_, T>,
     output: &mut [T],
     epilogue: &Epilogue<'_, T>,
 ) -> Result<(), OutOfMemory> {
-    for (group, packed) in filter.groups.iter().enumerate() {
+    debug_assert_eq!(rows.segments() * rows.segment(), shape.taps() * shape.group_in());
+    for group in 0..shape.groups {
         let rows = rows.group(group * shape.group_in());
-        debug_assert_eq!(rows.segments() * rows.segment(), packed.k());
         let column = group * shape.group_out();
         shifted(Some(epilogue), first_row, column, |epilogue| {
             let product = Product {
-                kernels: packed.kernels(),
+                kernels: filter.kernels,
                 m: shape.batch * shape.out_pixels(),
                 n: shape.group_out(),
                 a: &rows,
-                b: packed.panels(),
+                b: (filter.panels)(group),
                 c_step: shape.out_channels,
                 accumulate: false,
                 epilogue,
             };
             // SAFETY: `Gather` gives addresses inside its data for every output pixel; the packed filter holds
-            // `k` rows of all columns.
+            // the rows of all columns.
             unsafe { product.run(pool, &mut output[column..]) }
         })?;
     }

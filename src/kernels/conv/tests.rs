@@ -168,7 +168,12 @@ fn equal_to_the_definition() {
             let mut finished = vec![f32::NAN; shape.output_len()];
             conv(&pool, &shape, &input, &filter, &mut finished, &epilogue).unwrap();
             close(&finished, &activated, &format!("finished {shape:?}"));
-            results.push((output, finished));
+            let rows = shape.filter_len() / shape.out_channels;
+            let packed = PackedFilter::new(&pool, &filter, rows, shape.out_channels, shape.groups).unwrap();
+            let mut by_packed = vec![f32::NAN; shape.output_len()];
+            conv_packed(&pool, &shape, &input, &packed, &mut by_packed, &epilogue).unwrap();
+            close(&by_packed, &activated, &format!("packed {shape:?}"));
+            results.push((output, finished, by_packed));
         }
         assert_eq!(results[0], results[1], "bits depend on the threads: {shape:?}");
     }

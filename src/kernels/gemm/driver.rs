@@ -55,6 +55,18 @@ pub struct Panels<T> {
 // SAFETY: read-only addresses of memory that outlives the call.
 unsafe impl<T: Sync> Sync for Panels<T> {}
 
+impl<T> Panels<T> {
+    /// Panels of `k` rows that follow each other.
+    pub fn packed(kernels: &Kernels<T>, k: usize, data: &[T]) -> Panels<T> {
+        Panels {
+            data: data.as_ptr(),
+            panel_step: kernels.panel() * k,
+            row_step: None,
+            last: None,
+        }
+    }
+}
+
 /// One product.
 pub struct Product<'a, T: Element, R> {
     pub kernels: &'static Kernels<T>,

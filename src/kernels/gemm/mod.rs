@@ -25,7 +25,8 @@ pub use kernel::Element;
 pub use pack::PackedB;
 
 pub(crate) use driver::{Panels, Product, RowSource};
-pub(crate) use kernel::RowPointers;
+pub(crate) use kernel::{Kernels, RowPointers};
+pub(crate) use pack::{pack_b, packed_len};
 
 use crate::pool::ThreadPool;
 use crate::scratch::{self, OutOfMemory};
@@ -282,12 +283,7 @@ impl<T: Element> Call<T> {
             m: self.m,
             n: part.len(),
             a: &MatrixRows { a, k },
-            b: Panels {
-                data: packed.as_ptr(),
-                panel_step: self.kernels.panel() * k,
-                row_step: None,
-                last: None,
-            },
+            b: Panels::packed(self.kernels, k, packed),
             c_step: self.c_step,
             accumulate,
             epilogue: None,

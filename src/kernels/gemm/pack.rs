@@ -69,22 +69,17 @@ impl<T: Element> PackedB<T> {
     }
 
     pub(crate) fn panels(&self) -> Panels<T> {
-        Panels {
-            data: self.data.as_ptr(),
-            panel_step: self.kernels().panel() * self.k,
-            row_step: None,
-            last: None,
-        }
+        Panels::packed(self.kernels(), self.k, &self.data)
     }
 }
 
 /// Elements of a packed B, or `None` beyond the address space.
-pub(super) fn packed_len<T>(kernels: &Kernels<T>, k: usize, n: usize) -> Option<usize> {
+pub(crate) fn packed_len<T>(kernels: &Kernels<T>, k: usize, n: usize) -> Option<usize> {
     n.checked_next_multiple_of(kernels.lanes)?.checked_mul(k)
 }
 
 /// Packs all panels of `b` into `out`.
-pub(super) fn pack_b<T: Element>(
+pub(crate) fn pack_b<T: Element>(
     pool: &ThreadPool,
     kernels: &Kernels<T>,
     k: usize,

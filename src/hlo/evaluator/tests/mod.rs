@@ -1,3 +1,7 @@
+mod contractions;
+mod elementwise;
+mod random;
+
 use crate::{Builder, Direction, Module, Op, Opcode};
 use ff_kernels::ThreadPool;
 use ff_tensor::{DataType, Element, Result, Shape, Tensor};

@@ -22,6 +22,7 @@ use ff_tensor::{DataType, Element, Result, Tensor, ensure, status};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
+pub(crate) use numpy::identity_tensor;
 pub use numpy::{FromF64, broadcast_dims, reducer_name, scalar_tensor};
 
 /// A value in a builder.

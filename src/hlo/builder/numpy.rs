@@ -102,6 +102,18 @@ fn extreme_tensor(dtype: DataType, largest: bool) -> Result<Tensor> {
     }
 }
 
+/// The value from which a reduction by an opcode starts. INVALID_ARGUMENT when there is none.
+pub(crate) fn identity_tensor(opcode: Opcode, dtype: DataType) -> Result<Tensor> {
+    match opcode {
+        Opcode::Add | Opcode::Or | Opcode::Xor => scalar_tensor(dtype, 0.0),
+        Opcode::Multiply => scalar_tensor(dtype, 1.0),
+        Opcode::And if dtype == DataType::BOOL => scalar_tensor(dtype, 1.0),
+        Opcode::Maximum => extreme_tensor(dtype, false),
+        Opcode::Minimum => extreme_tensor(dtype, true),
+        other => bail!(InvalidArgument, "No reduction by {other} is known for {dtype}"),
+    }
+}
+
 /// The name of the computation of two scalars that [`Builder::reducer`] makes: `add_f32`.
 pub fn reducer_name(opcode: Opcode, dtype: DataType) -> String {
     format!("{}_{}", opcode.name(), crate::shape::type_name(dtype))
@@ -221,14 +233,7 @@ impl Builder {
 
     /// The value from which a reduction by this opcode starts, as a scalar. INVALID_ARGUMENT when there is none.
     pub fn identity(&mut self, opcode: Opcode, dtype: DataType) -> Result<Op> {
-        match opcode {
-            Opcode::Add | Opcode::Or | Opcode::Xor => self.scalar(dtype, 0.0),
-            Opcode::Multiply => self.scalar(dtype, 1.0),
-            Opcode::And if dtype == DataType::BOOL => self.scalar(dtype, 1.0),
-            Opcode::Maximum => self.extreme_scalar(dtype, false),
-            Opcode::Minimum => self.extreme_scalar(dtype, true),
-            other => bail!(InvalidArgument, "No reduction by {other} is known for {dtype}"),
-        }
+        self.constant(identity_tensor(opcode, dtype)?)
     }
 
     /// Reduces by a binary opcode along these axes, which go.

@@ -4,24 +4,25 @@
 //! are cut into parts depends on the extents only, never on threads.
 
 use super::function::{Known, RowFunction, recognize};
-use super::matrix::finish;
+use super::matrix::out_of_memory;
 use super::operands;
-use super::reduce_rows::{self, Combine, Plan};
+use super::reduce_typed::{self, ReduceFn};
+use crate::attributes::Attributes;
 use crate::evaluator::code::{Kernel, StepContext};
-use crate::evaluator::tile::{Access, Strided, TileBuilder, TileProgram, compute_type};
+use crate::evaluator::tile::{Access, Strided, TileBuilder, TileProgram};
 use crate::module::{Computation, Instruction};
+use crate::opcode::Opcode;
 use crate::shape::{ArrayShape, Dims};
-use ff_tensor::{DataType, Result, Shape, Tensor};
+use ff_tensor::{DataType, Result, Tensor};
 use smallvec::SmallVec;
 
 struct KnownReduce {
-    combine: Combine,
-    plan: Plan,
-    computed: DataType,
-    /// Converts and reorders the operand where the loops cannot read it.
-    prepare: Option<TileProgram>,
-    elements: usize,
-    result: ArrayShape,
+    reduce: ReduceFn,
+    dims: Vec<usize>,
+    reduced: Vec<bool>,
+    /// Combines the initial value in, unless it is the identity.
+    combine: Option<TileProgram>,
+    results: usize,
 }
 
 /// The kernel of a reduce.
@@ -32,103 +33,73 @@ pub(super) fn kernel(
     reducer: &Computation,
 ) -> Result<Box<dyn Kernel>> {
     let shapes = operands(computation, instruction)?;
-    let count = shapes.len() / 2;
     let known = match recognize(reducer) {
-        Some(Known::Binary(opcode)) if count == 1 => Combine::new(opcode, shapes[0].dtype),
+        Some(Known::Binary(opcode)) if shapes.len() == 2 => {
+            reduce_typed::find(opcode, shapes[0].dtype).map(|reduce| (opcode, reduce))
+        }
         _ => None,
     };
-    match known {
-        Some(combine) => known_kernel(instruction, &shapes[0], dimensions, combine),
-        None => Ok(Box::new(GeneralReduce::new(&shapes, dimensions, reducer)?)),
-    }
-}
-
-fn known_kernel(
-    instruction: &Instruction,
-    shape: &ArrayShape,
-    dimensions: &[i64],
-    combine: Combine,
-) -> Result<Box<dyn Kernel>> {
-    let computed = compute_type(shape.dtype);
-    let reduced: Vec<bool> = (0..shape.rank())
-        .map(|axis| dimensions.contains(&(axis as i64)))
-        .collect();
-    let prepare = if computed == shape.dtype || computed.size() == shape.dtype.size() {
-        None
-    } else {
-        let mut builder = TileBuilder::default();
-        let value = builder.input(shape.dtype, Access::Direct);
-        builder.output(value, computed);
-        Some(builder.finish())
+    let Some((opcode, reduce)) = known else {
+        return Ok(Box::new(GeneralReduce::new(&shapes, dimensions, reducer)?));
+    };
+    let init = computation.instruction(instruction.operands[1]);
+    let neutral = match &init.attributes {
+        Attributes::Constant(value) => is_identity(opcode, value),
+        _ => false,
     };
     Ok(Box::new(KnownReduce {
-        combine,
-        plan: Plan::new(&shape.dims, &reduced),
-        computed,
-        prepare,
-        elements: shape.num_elements(),
-        result: instruction.array_shape()?.clone(),
+        reduce,
+        dims: shapes[0].dims.iter().map(|&extent| extent as usize).collect(),
+        reduced: (0..shapes[0].rank())
+            .map(|axis| dimensions.contains(&(axis as i64)))
+            .collect(),
+        combine: if neutral {
+            None
+        } else {
+            Some(combination(opcode, shapes[0].dtype)?)
+        },
+        results: instruction.array_shape()?.num_elements(),
     }))
+}
+
+/// Whether a scalar is the value from which a reduction by this opcode starts by itself.
+pub(super) fn is_identity(opcode: Opcode, value: &Tensor) -> bool {
+    crate::builder::identity_tensor(opcode, value.dtype())
+        .is_ok_and(|identity| identity.bytes() == value.bytes())
+}
+
+/// From a single value and an array to their combination.
+fn combination(opcode: Opcode, dtype: DataType) -> Result<TileProgram> {
+    let mut builder = TileBuilder::default();
+    let init = builder.input(dtype, Access::Splat(0));
+    let total = builder.input(dtype, Access::Direct);
+    let combined = builder.map(opcode, &Attributes::None, &[init, total], dtype, dtype)?;
+    builder.output(combined, dtype);
+    Ok(builder.finish())
 }
 
 impl Kernel for KnownReduce {
     fn run(&self, step: &mut StepContext) -> Result<()> {
-        let allocate = step.environment().allocate;
-        let operand = match &self.prepare {
-            None => step.input(0)?.clone(),
-            Some(program) => {
-                let wide = allocate(self.computed, Shape::vector(self.elements))?;
-                // SAFETY: the program was made for the operand's elements and writes as many new ones.
-                unsafe {
-                    program.run(
-                        step.pool(),
-                        &[step.input_ptr(0)?],
-                        &[wide.data_ptr()],
-                        0,
-                        self.elements,
-                    );
-                }
-                wide
-            }
+        let operand = reduce_typed::Operand {
+            data: step.input_ptr(0)?,
+            dims: &self.dims,
+            reduced: &self.reduced,
         };
-        let shape = step.output(0).shape.clone();
-        let out = allocate(self.computed, shape.clone())?;
-        let init = initial_value(step, 1, self.result.dtype, self.computed)?;
-        // SAFETY: operand and result have the extents of the plan, in the computed type; the result is new memory.
-        unsafe {
-            reduce_rows::run(
-                self.combine,
-                self.computed,
-                &self.plan,
-                step.pool(),
-                operand.data_ptr(),
-                init.data_ptr(),
-                out.data_ptr(),
-            )?;
+        let mut result = step.allocate(0)?;
+        if self.results > 0 {
+            // SAFETY: operand and result have the type and the extents that the step was made for.
+            unsafe { (self.reduce)(step.pool(), &operand, result.data_ptr()) }.map_err(out_of_memory)?;
+            if let Some(program) = &self.combine {
+                let combined = step.allocate(0)?;
+                let inputs = [step.input_ptr(1)?, result.data_ptr().cast_const()];
+                // SAFETY: one initial value, and as many results in as out.
+                unsafe { program.run(step.pool(), &inputs, &[combined.data_ptr()], 0, self.results) };
+                result = combined;
+            }
         }
-        let result = finish(step, out, self.result.dtype, &shape)?;
         step.set(0, result);
         Ok(())
     }
-}
-
-/// A scalar operand in the type that is computed in.
-fn initial_value(step: &StepContext, index: usize, dtype: DataType, computed: DataType) -> Result<Tensor> {
-    let value = step.input(index)?;
-    if dtype == computed || dtype.size() == computed.size() {
-        return Ok(value.clone());
-    }
-    let mut builder = TileBuilder::default();
-    let loaded = builder.input(dtype, Access::Direct);
-    builder.output(loaded, computed);
-    let wide = Tensor::allocate(computed, Shape::scalar())?;
-    // SAFETY: one element in, one out.
-    unsafe {
-        builder
-            .finish()
-            .run_serial(&[value.data_ptr()], &[wide.data_ptr()], 1)
-    };
-    Ok(wide)
 }
 
 /// Rows of this many results are reduced together.

@@ -3,11 +3,13 @@
 use super::function::{Known, RowFunction, recognize};
 use super::nd::{advance, offset, unflatten};
 use super::operands;
+use super::reduce::is_identity;
 use super::window::Windows;
-use crate::attributes::{Direction, WindowDimension};
+use crate::attributes::{Attributes, Direction, WindowDimension};
 use crate::evaluator::code::{Kernel, StepContext};
 use crate::evaluator::tile::compute_type;
 use crate::module::{Computation, Instruction};
+use crate::opcode::Opcode;
 use crate::shape::Dims;
 use ff_tensor::{DataType, Result, bf16, f16};
 
@@ -34,6 +36,15 @@ pub(super) fn kernel(
 ) -> Result<Box<dyn Kernel>> {
     let shapes = operands(computation, instruction)?;
     let (operand, source) = (&shapes[0], &shapes[1]);
+    let init = &computation.instruction(instruction.operands[2]).attributes;
+    let known = (recognize(select), recognize(scatter), init);
+    if let (Some(Known::Compare(Direction::Ge)), Some(Known::Binary(Opcode::Add)), Attributes::Constant(init)) =
+        known
+        && is_identity(Opcode::Add, init)
+        && let Some(kernel) = super::pool::max_gradient(operand, &source.dims, window)
+    {
+        return Ok(kernel);
+    }
     let select = match (recognize(select), reader(operand.dtype)) {
         (Some(Known::Compare(direction)), Some(read)) => Select::Compare(direction, read),
         _ => Select::Function(RowFunction::compile(select)?),

@@ -1,10 +1,11 @@
 //! `reduce-window`: the elements of sliding windows combined, a row of results at a time.
 
-use super::function::RowFunction;
+use super::function::{Known, RowFunction, recognize};
 use super::movement::fill;
 use super::nd::{advance, offset, unflatten};
 use super::operands;
-use crate::attributes::WindowDimension;
+use super::reduce::is_identity;
+use crate::attributes::{Attributes, WindowDimension};
 use crate::evaluator::code::{Kernel, StepContext};
 use crate::module::{Computation, Instruction};
 use crate::shape::{ArrayShape, Dims};
@@ -61,6 +62,15 @@ pub(super) fn reduce_window(
     let shapes = operands(computation, instruction)?;
     let count = shapes.len() / 2;
     let places = instruction.shape.leaves()[0].dims.clone();
+    if let (1, Some(Known::Binary(opcode)), Attributes::Constant(init)) = (
+        count,
+        recognize(reducer),
+        &computation.instruction(instruction.operands[count]).attributes,
+    ) && is_identity(opcode, init)
+        && let Some(kernel) = super::pool::reduction(opcode, &shapes[0], &places, window)
+    {
+        return Ok(kernel);
+    }
     let windows = Windows::new(&shapes[0], &places, window);
     let outer = outer_axes(&windows);
     let row = places[outer..].iter().product::<i64>() as usize;

@@ -65,16 +65,6 @@ impl Strided {
         (self.dims[last], self.strides[last])
     }
 
-    /// The merged extents.
-    pub fn dims(&self) -> &[usize] {
-        &self.dims
-    }
-
-    /// The merged strides.
-    pub fn strides(&self) -> &[isize] {
-        &self.strides
-    }
-
     /// Copies the elements `range` of the result to `out`.
     ///
     /// # Safety

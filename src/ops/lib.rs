@@ -7,9 +7,11 @@
 
 pub mod array;
 pub mod control_flow;
+pub mod data_flow;
 pub mod dispatch;
 pub mod elementwise;
 pub mod functional;
+pub mod list;
 pub mod math;
 mod movement;
 pub mod nn;
@@ -40,7 +42,9 @@ pub(crate) use op_cases;
 pub static DOMAINS: &[&[&[&Op]]] = &[
     array::OPS,
     control_flow::OPS,
+    data_flow::OPS,
     functional::OPS,
+    list::OPS,
     math::OPS,
     nn::OPS,
     state::OPS,

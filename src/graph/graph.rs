@@ -255,4 +255,24 @@ impl Graph {
             }
         }
     }
+
+    /// Makes a node what it was before a [`Graph::replace_info`] and changes of its inputs. Nothing may read outputs that
+    /// it did not have; nodes that it reads now may be gone.
+    pub(crate) fn restore(&mut self, id: NodeId, info: Arc<NodeInfo>, inputs: Vec<OutputRef>) {
+        for input in std::mem::take(&mut self.nodes[id as usize].inputs) {
+            if let Some(source) = self.nodes.get_mut(input.node as usize) {
+                source.consumers[input.index as usize].retain(|(reader, _)| *reader != id);
+            }
+        }
+        for (index, input) in inputs.iter().enumerate() {
+            self.nodes[input.node as usize].consumers[input.index as usize].push((id, index as u32));
+        }
+        let node = &mut self.nodes[id as usize];
+        let outputs = info.output_types.len();
+        node.consumers.truncate(outputs);
+        node.shapes.truncate(outputs);
+        node.handles.truncate(outputs);
+        node.info = info;
+        node.inputs = inputs;
+    }
 }

@@ -3,6 +3,8 @@
 mod builder;
 mod export;
 mod functions;
+mod gradient_functions;
+mod gradients;
 mod graph;
 mod graph_to_function;
 mod import;
@@ -20,6 +22,7 @@ mod values;
 pub use builder::{NodeBuilder, called_by_name};
 pub use export::{export_graph_def, export_library, export_node_def};
 pub use functions::{FunctionBody, LibraryHost, signature_of};
+pub use gradients::add_gradients;
 pub use graph::{Graph, Node, NodeId};
 pub use graph_to_function::{FunctionSource, graph_to_function};
 pub use import::{ImportOptions, ImportResults, TensorId, import_graph_def};

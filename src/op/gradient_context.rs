@@ -52,8 +52,13 @@ pub struct Differentiated {
     pub forward: String,
     /// Types of the added results.
     pub added: Vec<DataType>,
-    /// The gradient function: arguments are the added results, then a gradient for each floating result.
+    /// The gradient function: arguments are the added results, then a gradient for each result in `results`.
     pub gradient: String,
+    /// The results of the forward function, by number, that a gradient comes in for: those of floating types.
+    pub results: Vec<usize>,
+    /// The arguments of the forward function, by number, that the gradient function's results belong to, in their order.
+    /// Nothing flows to the others.
+    pub arguments: Vec<usize>,
 }
 
 /// The view that a gradient function has.

@@ -1,0 +1,233 @@
+//! Gradients of functions: a function becomes two, a forward one that also returns what the gradient needs, and the
+//! gradient.
+//!
+//! The body is instantiated as a graph and differentiated in place. Nodes that the forward results need stay forward;
+//! the others are the gradient. Forward values that the gradient reads become added results, except for constants, which
+//! the gradient function has copies of.
+
+use crate::gradients::{Host, Walk, is_trainable, reach};
+use crate::{FunctionBody, FunctionSource, Graph, NodeId, graph_to_function};
+use ff_op::{Attrs, Differentiated, FunctionRef, GradientHost, OutputRef};
+use ff_tensor::Result;
+use rustc_hash::{FxHashMap, FxHashSet};
+
+/// See [`GradientHost::differentiate`].
+pub fn differentiate(host: &mut Host, function: &FunctionRef) -> Result<Differentiated> {
+    let body = FunctionBody::instantiate(host.graph.registry(), host.graph.functions(), function)?;
+    let mut graph = body.graph().clone();
+    let of_types = |outputs: &[OutputRef]| -> Vec<usize> {
+        let trainable = |output: &OutputRef| graph.output_type(*output).is_ok_and(is_trainable);
+        (0..outputs.len())
+            .filter(|&index| trainable(&outputs[index]))
+            .collect()
+    };
+    let (results, arguments) = (of_types(body.results()), of_types(body.arguments()));
+    let forward_len = graph.len();
+    let incoming = add_incoming(&mut graph, &body, &results)?;
+    let wanted: Vec<OutputRef> = arguments.iter().map(|&index| body.arguments()[index]).collect();
+    let gradients = add_body_gradients(host, &mut graph, &body, &results, &wanted, &incoming)?;
+    let (arguments, gradients): (Vec<usize>, Vec<OutputRef>) = arguments
+        .into_iter()
+        .zip(gradients)
+        .filter_map(|(argument, gradient)| Some((argument, gradient?)))
+        .unzip();
+
+    let split = Split::of(&mut graph, forward_len, &gradients)?;
+    let forward = graph_to_function(&graph, split.forward(&body, &function.name))?;
+    let added = split.added.iter().map(|output| graph.output_type(*output));
+    let added = added.collect::<Result<Vec<_>>>()?;
+    let gradient = graph_to_function(
+        &graph,
+        split.gradient(&function.name, &incoming, &split.moved(&gradients)),
+    )?;
+    Ok(Differentiated {
+        forward: host.add_function(&format!("{}_forward", function.name), forward)?,
+        added,
+        gradient: host.add_function(&format!("{}_gradient", function.name), gradient)?,
+        results,
+        arguments,
+    })
+}
+
+/// Adds an argument for the gradient of each result.
+fn add_incoming(graph: &mut Graph, body: &FunctionBody, results: &[usize]) -> Result<Vec<OutputRef>> {
+    let first = body.arguments().len();
+    let mut incoming = Vec::with_capacity(results.len());
+    for (number, &result) in results.iter().enumerate() {
+        let dtype = graph.output_type(body.results()[result])?.base();
+        let attrs = Attrs::new()
+            .with("T", dtype)
+            .with("index", (first + number) as i64);
+        let name = free_name(graph, &format!("gradient_{result}"));
+        let node = graph.add_checked("_Arg", &name, "", attrs, Vec::new(), Vec::new())?;
+        incoming.push(OutputRef { node, index: 0 });
+    }
+    Ok(incoming)
+}
+
+fn free_name(graph: &Graph, name: &str) -> String {
+    let mut free = name.to_string();
+    while graph.find(&free).is_some() {
+        free.push('_');
+    }
+    free
+}
+
+/// Differentiates the body in place. Functions that are made on the way belong to the outer host.
+fn add_body_gradients(
+    outer: &mut Host,
+    graph: &mut Graph,
+    body: &FunctionBody,
+    results: &[usize],
+    wanted: &[OutputRef],
+    incoming: &[OutputRef],
+) -> Result<Vec<Option<OutputRef>>> {
+    let outputs: Vec<OutputRef> = results.iter().map(|&index| body.results()[index]).collect();
+    let needed = reach(graph, outputs.iter().map(|output| output.node), |node, next| {
+        next.extend(node.inputs.iter().map(|input| input.node));
+    });
+    let (reached, places): (Vec<OutputRef>, Vec<usize>) = wanted
+        .iter()
+        .enumerate()
+        .filter(|(_, input)| needed[input.node as usize])
+        .map(|(place, input)| (*input, place))
+        .unzip();
+    let scope = free_name(graph, "gradients");
+    let mut host = Host::new(graph, &scope);
+    let walk = Walk::new(&host, &outputs, &reached)?;
+    let found = walk.run(&mut host, &outputs, incoming);
+    outer.adopt_functions(host);
+    let mut gradients = vec![None; wanted.len()];
+    for (place, gradient) in places.into_iter().zip(found?) {
+        gradients[place] = gradient;
+    }
+    Ok(gradients)
+}
+
+/// A differentiated body taken apart.
+struct Split {
+    /// Nodes of the forward function, without its arguments.
+    forward: Vec<NodeId>,
+    /// Nodes of the gradient function.
+    gradient: Vec<NodeId>,
+    /// Forward values that the gradient reads.
+    added: Vec<OutputRef>,
+    /// Copies of constants, by the original.
+    copies: FxHashMap<OutputRef, OutputRef>,
+}
+
+impl Split {
+    /// Takes a body apart of which the first `forward_len` nodes are the original ones.
+    fn of(graph: &mut Graph, forward_len: usize, gradients: &[OutputRef]) -> Result<Split> {
+        // Forward nodes that were replaced may read nodes that were added for them.
+        let is_forward = reach(graph, 0..forward_len as NodeId, |node, next| {
+            next.extend(node.inputs.iter().map(|input| input.node));
+            next.extend(&node.control_inputs);
+        });
+        // What gradients compute for inputs that are not asked for is left out, and captures nothing.
+        let is_wanted = reach(
+            graph,
+            gradients.iter().map(|gradient| gradient.node),
+            |node, next| {
+                next.extend(node.inputs.iter().map(|input| input.node));
+                next.extend(&node.control_inputs);
+            },
+        );
+        let ids = (0..graph.len() as NodeId).filter(|&id| is_forward[id as usize] || is_wanted[id as usize]);
+        let is_argument = |graph: &Graph, id: NodeId| graph.node(id).info.op_name() == "_Arg";
+        let mut split = Split {
+            forward: Vec::new(),
+            gradient: Vec::new(),
+            added: Vec::new(),
+            copies: FxHashMap::default(),
+        };
+        for id in ids.filter(|&id| !is_argument(graph, id)) {
+            let part = if is_forward[id as usize] {
+                &mut split.forward
+            } else {
+                &mut split.gradient
+            };
+            part.push(id);
+        }
+        let mut seen = FxHashSet::default();
+        for id in split.gradient.clone() {
+            for index in 0..graph.node(id).inputs.len() {
+                let input = graph.node(id).inputs[index];
+                if is_forward[input.node as usize] {
+                    let copy = split.capture(graph, input, &mut seen)?;
+                    if copy != input {
+                        graph.replace_input(id, index, copy)?;
+                    }
+                }
+            }
+        }
+        for gradient in gradients
+            .iter()
+            .filter(|gradient| is_forward[gradient.node as usize])
+        {
+            split.capture(graph, *gradient, &mut seen)?;
+        }
+        Ok(split)
+    }
+
+    /// Makes a forward value known to the gradient: a constant by a copy, any other as an added result.
+    fn capture(
+        &mut self,
+        graph: &mut Graph,
+        value: OutputRef,
+        seen: &mut FxHashSet<OutputRef>,
+    ) -> Result<OutputRef> {
+        if let Some(copy) = self.copies.get(&value) {
+            return Ok(*copy);
+        }
+        let info = graph.node(value.node).info.clone();
+        if info.op_name() == "Const" {
+            let name = free_name(graph, &format!("{}_copy", info.name));
+            let node = graph.add_checked(
+                "Const",
+                &name,
+                &info.device,
+                info.attrs.clone(),
+                Vec::new(),
+                Vec::new(),
+            )?;
+            let copy = OutputRef { node, index: 0 };
+            self.gradient.push(node);
+            self.copies.insert(value, copy);
+            return Ok(copy);
+        }
+        if seen.insert(value) {
+            self.added.push(value);
+        }
+        Ok(value)
+    }
+
+    /// Values as the gradient function has them.
+    fn moved(&self, values: &[OutputRef]) -> Vec<OutputRef> {
+        values
+            .iter()
+            .map(|value| self.copies.get(value).copied().unwrap_or(*value))
+            .collect()
+    }
+
+    fn forward(&self, body: &FunctionBody, name: &str) -> FunctionSource {
+        FunctionSource {
+            name: format!("{name}_forward"),
+            body: Some(self.forward.clone()),
+            inputs: body.arguments().to_vec(),
+            outputs: body.results().iter().chain(&self.added).copied().collect(),
+            control_outputs: body.targets().to_vec(),
+            ..FunctionSource::default()
+        }
+    }
+
+    fn gradient(&self, name: &str, incoming: &[OutputRef], gradients: &[OutputRef]) -> FunctionSource {
+        FunctionSource {
+            name: format!("{name}_gradient"),
+            body: Some(self.gradient.clone()),
+            inputs: self.added.iter().chain(incoming).copied().collect(),
+            outputs: gradients.to_vec(),
+            ..FunctionSource::default()
+        }
+    }
+}

@@ -1,0 +1,380 @@
+//! Reverse-mode differentiation of a graph: walks from the outputs back to the inputs and lets each op add the nodes of its
+//! gradient.
+//!
+//! New nodes are named `gradients/..` (`gradients_1/..` when that is taken) or by the prefix given. On an error the graph
+//! and its library are as before. Loops of v1 control flow have no gradient: functional ones do.
+
+use crate::gradient_functions::differentiate;
+use crate::{Graph, NodeId, validate};
+use ff_op::{
+    Attrs, Differentiated, FunctionRef, Gradient, GradientContext, GradientHost, NodeInfo, OutputRef,
+};
+use ff_proto::FunctionDef;
+use ff_tensor::{DataType, PartialShape, Result, bail, ensure, status};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+/// The gradients of the sum of `outputs` in each of `inputs`; none where nothing flows.
+///
+/// `incoming` has a gradient for each output, or is empty for ones. INVALID_ARGUMENT for a prefix in use, a wrong number of
+/// incoming gradients, or an input that no output depends on; NOT_FOUND for an op without a gradient.
+pub fn add_gradients(
+    graph: &mut Graph,
+    outputs: &[OutputRef],
+    inputs: &[OutputRef],
+    incoming: &[OutputRef],
+    prefix: Option<&str>,
+) -> Result<Vec<Option<OutputRef>>> {
+    for output in outputs.iter().chain(inputs).chain(incoming) {
+        graph.output_type(*output)?;
+    }
+    ensure!(
+        incoming.is_empty() || incoming.len() == outputs.len(),
+        InvalidArgument,
+        "Must specify a gradient input for each output."
+    );
+    let scope = scope(graph, prefix)?;
+    let before = graph.len();
+    let mut host = Host::new(graph, &scope);
+    let result = Walk::new(&host, outputs, inputs).and_then(|walk| walk.run(&mut host, outputs, incoming));
+    if result.is_err() {
+        host.undo(before);
+    }
+    result
+}
+
+/// The name before those of all new nodes.
+fn scope(graph: &Graph, prefix: Option<&str>) -> Result<String> {
+    let conflict = |scope: &str| {
+        let is_in = |name: &str| name.strip_prefix(scope).is_some_and(|rest| rest.starts_with('/'));
+        let mut names = graph.nodes().map(|(_, node)| node.info.name.as_str());
+        names.find(|name| *name == scope || is_in(name))
+    };
+    if let Some(prefix) = prefix {
+        if let Some(name) = conflict(prefix) {
+            bail!(
+                InvalidArgument,
+                "prefix [{prefix}] conflicts with existing node in the graph named [{name}]"
+            );
+        }
+        return Ok(prefix.to_string());
+    }
+    let default = "gradients".to_string();
+    let names = std::iter::once(default.clone()).chain((1u64..).map(|number| format!("{default}_{number}")));
+    let free = names.into_iter().find(|name| conflict(name).is_none());
+    free.ok_or_else(|| status!(Internal, "no name is free"))
+}
+
+/// Whether gradients flow along values of this type.
+pub(crate) fn is_trainable(dtype: DataType) -> bool {
+    let dtype = dtype.base();
+    dtype.is_floating() || dtype.is_complex() || matches!(dtype, DataType::RESOURCE | DataType::VARIANT)
+}
+
+/// The graph as gradient functions see it.
+pub(crate) struct Host<'a> {
+    pub(crate) graph: &'a mut Graph,
+    scope: String,
+    /// How often each name was used.
+    numbers: FxHashMap<String, usize>,
+    /// Forward nodes that were replaced: what they were, and their inputs.
+    replaced: Vec<(NodeId, Arc<NodeInfo>, Vec<OutputRef>)>,
+    functions: Vec<String>,
+}
+
+impl<'a> Host<'a> {
+    /// A host that names new nodes under `scope`, which nothing in the graph uses.
+    pub(crate) fn new(graph: &'a mut Graph, scope: &str) -> Host<'a> {
+        Host {
+            graph,
+            scope: scope.to_string(),
+            numbers: FxHashMap::default(),
+            replaced: Vec::new(),
+            functions: Vec::new(),
+        }
+    }
+
+    /// Takes all changes back; the graph had `before` nodes.
+    fn undo(self, before: usize) {
+        self.graph.truncate(before);
+        for (id, info, inputs) in self.replaced.into_iter().rev() {
+            self.graph.restore(id, info, inputs);
+        }
+        for function in self.functions {
+            self.graph.functions().remove(&function);
+        }
+    }
+
+    /// Takes over the functions that another host has added.
+    pub(crate) fn adopt_functions(&mut self, other: Host) {
+        self.functions.extend(other.functions);
+    }
+
+    fn unique(&mut self, hint: &str) -> String {
+        let number = self.numbers.entry(hint.to_string()).or_default();
+        *number += 1;
+        match *number {
+            1 => format!("{}/{hint}", self.scope),
+            number => format!("{}/{hint}_{}", self.scope, number - 1),
+        }
+    }
+}
+
+impl GradientHost for Host<'_> {
+    fn add_node(&mut self, op: &str, hint: &str, inputs: &[OutputRef], attrs: Attrs) -> Result<u32> {
+        let mut name = self.unique(hint);
+        while self.graph.find(&name).is_some() {
+            name = self.unique(hint);
+        }
+        self.graph
+            .add_checked(op, &name, "", attrs, inputs.to_vec(), Vec::new())
+    }
+
+    fn node(&self, node: u32) -> Arc<NodeInfo> {
+        self.graph.node(node).info.clone()
+    }
+
+    fn inputs(&self, node: u32) -> Vec<OutputRef> {
+        self.graph.node(node).inputs.clone()
+    }
+
+    fn shape(&self, output: OutputRef) -> PartialShape {
+        self.graph.output_shape(output)
+    }
+
+    fn function(&self, name: &str) -> Result<Arc<FunctionDef>> {
+        self.graph.functions().find(name)
+    }
+
+    fn add_function(&mut self, hint: &str, mut function: FunctionDef) -> Result<String> {
+        let functions = self.graph.functions().clone();
+        let mut names =
+            std::iter::once(hint.to_string()).chain((1u64..).map(|number| format!("{hint}_{number}")));
+        let is_free =
+            |name: &String| functions.find(name).is_err() && self.graph.registry().find(name).is_err();
+        let name = names.find(is_free);
+        let name = name.ok_or_else(|| status!(Internal, "no name is free"))?;
+        function.signature.get_or_insert_default().name = name.clone();
+        functions.add(Arc::new(function))?;
+        self.functions.push(name.clone());
+        Ok(name)
+    }
+
+    fn differentiate(&mut self, function: &FunctionRef) -> Result<Differentiated> {
+        differentiate(self, function)
+    }
+
+    fn replace_node(&mut self, node: u32, op: &str, inputs: &[OutputRef], attrs: Attrs) -> Result<()> {
+        let old = self.graph.node(node);
+        let op = self.graph.find_op(op)?;
+        let types = inputs.iter().map(|input| self.graph.output_type(*input));
+        let attrs = attrs.complete(&op.def, &types.collect::<Result<Vec<_>>>()?)?;
+        validate::attrs(&op.def, &old.info.name, &attrs)?;
+        let info = NodeInfo::new(old.info.name.clone(), op, old.info.device.clone(), attrs)?;
+        validate::input_count(&info, inputs.len())?;
+        let is_prefix = info.output_types.starts_with(&old.info.output_types);
+        ensure!(
+            is_prefix && inputs.len() >= old.inputs.len(),
+            InvalidArgument,
+            "Node '{}' cannot be replaced by one with fewer or other outputs",
+            old.info.name
+        );
+        self.replaced.push((node, old.info.clone(), old.inputs.clone()));
+        let count = old.inputs.len();
+        self.graph.replace_info(node, Arc::new(info))?;
+        for (index, input) in inputs.iter().enumerate() {
+            if index >= count {
+                self.graph.push_input(node, *input)?;
+            } else if self.graph.node(node).inputs[index] != *input {
+                self.graph.replace_input(node, index, *input)?;
+            }
+        }
+        self.graph.infer_shapes(node)
+    }
+}
+
+/// The walk from outputs back to inputs.
+pub(crate) struct Walk {
+    wanted: Vec<OutputRef>,
+    /// Nodes between outputs and inputs: those that gradients flow through.
+    between: Vec<bool>,
+    /// How many inputs of nodes in between, not yet walked, read from each node.
+    waiting: Vec<u32>,
+    /// Gradients that have come in for outputs.
+    gradients: FxHashMap<OutputRef, Vec<OutputRef>>,
+}
+
+impl Walk {
+    /// Finds the nodes in between. INVALID_ARGUMENT for an input that no output depends on.
+    pub(crate) fn new(host: &Host, outputs: &[OutputRef], inputs: &[OutputRef]) -> Result<Walk> {
+        let graph = &*host.graph;
+        let needed = reach(graph, outputs.iter().map(|output| output.node), |node, next| {
+            next.extend(node.inputs.iter().map(|input| input.node));
+        });
+        for input in inputs {
+            ensure!(
+                needed[input.node as usize],
+                InvalidArgument,
+                "Cannot compute the partial derivative for node '{}' as it's unreachable from the output node(s).",
+                graph.node(input.node).info.name
+            );
+        }
+        let depends = reach(graph, inputs.iter().map(|input| input.node), |node, next| {
+            next.extend(node.consumers.iter().flatten().map(|(reader, _)| *reader));
+        });
+        let between: Vec<bool> = needed.iter().zip(&depends).map(|(a, b)| *a && *b).collect();
+        let mut waiting = vec![0; graph.len()];
+        for (_, node) in graph.nodes().filter(|(id, _)| between[*id as usize]) {
+            for input in &node.inputs {
+                waiting[input.node as usize] += 1;
+            }
+        }
+        Ok(Walk {
+            wanted: inputs.to_vec(),
+            between,
+            waiting,
+            gradients: FxHashMap::default(),
+        })
+    }
+
+    /// Adds all gradient nodes.
+    pub(crate) fn run(
+        mut self,
+        host: &mut Host,
+        outputs: &[OutputRef],
+        incoming: &[OutputRef],
+    ) -> Result<Vec<Option<OutputRef>>> {
+        for (index, output) in outputs.iter().enumerate() {
+            let gradient = match incoming.get(index) {
+                Some(gradient) => *gradient,
+                None => {
+                    let dtype = host.graph.output_type(*output)?.base();
+                    let node =
+                        host.add_node("OnesLike", "OnesLike", &[*output], Attrs::new().with("T", dtype))?;
+                    OutputRef { node, index: 0 }
+                }
+            };
+            self.gradients.entry(*output).or_default().push(gradient);
+        }
+        let mut found = FxHashMap::default();
+        // Each node is walked once: when all its readers in between have been.
+        let mut ready: Vec<NodeId> = outputs.iter().map(|output| output.node).collect();
+        let mut seen = FxHashSet::default();
+        ready.retain(|node| {
+            let index = *node as usize;
+            self.between[index] && self.waiting[index] == 0 && seen.insert(*node)
+        });
+        while let Some(id) = ready.pop() {
+            self.between[id as usize] = false;
+            let gradients = self.collect(host, id)?;
+            for (index, gradient) in gradients.iter().enumerate() {
+                let output = OutputRef {
+                    node: id,
+                    index: index as u32,
+                };
+                if self.wanted.contains(&output) {
+                    found.insert(output, *gradient);
+                }
+            }
+            let inputs = host.graph.node(id).inputs.clone();
+            self.flow(host, id, &inputs, gradients)?;
+            for input in inputs {
+                let source = input.node as usize;
+                self.waiting[source] -= 1;
+                if self.waiting[source] == 0 && self.between[source] {
+                    ready.push(input.node);
+                }
+            }
+        }
+        if let Some(id) = self.between.iter().position(|left| *left) {
+            return Err(no_gradient(host.graph.node(id as NodeId).info.op_name()));
+        }
+        Ok(self
+            .wanted
+            .iter()
+            .map(|wanted| found.get(wanted).copied().flatten())
+            .collect())
+    }
+
+    /// The gradient that has come in for each output of a node: the sum of all.
+    fn collect(&mut self, host: &mut Host, id: NodeId) -> Result<Vec<Option<OutputRef>>> {
+        let outputs = host.graph.node(id).info.output_types.len() as u32;
+        let mut gradients = Vec::with_capacity(outputs as usize);
+        for index in 0..outputs {
+            let terms = self
+                .gradients
+                .remove(&OutputRef { node: id, index })
+                .unwrap_or_default();
+            gradients.push(match terms[..] {
+                [] => None,
+                [gradient] => Some(gradient),
+                _ => Some(OutputRef {
+                    node: host.add_node("AddN", "AddN", &terms, Attrs::new())?,
+                    index: 0,
+                }),
+            });
+        }
+        Ok(gradients)
+    }
+
+    /// Lets a node pass its gradients on to its inputs, as they were before a replacement.
+    fn flow(
+        &mut self,
+        host: &mut Host,
+        id: NodeId,
+        inputs: &[OutputRef],
+        gradients: Vec<Option<OutputRef>>,
+    ) -> Result<()> {
+        let is_needed = |input: &OutputRef| {
+            self.between
+                .get(input.node as usize)
+                .is_some_and(|between| *between)
+        };
+        if gradients.iter().all(Option::is_none) || !inputs.iter().any(is_needed) {
+            return Ok(());
+        }
+        let info = host.node(id);
+        let gradient = match info.op.gradient {
+            Gradient::NotDifferentiable => return Ok(()),
+            Gradient::Missing => return Err(no_gradient(info.op_name())),
+            Gradient::Fn(gradient) => gradient,
+        };
+        let mut context = GradientContext::new(host, id, gradients);
+        gradient(&mut context)?;
+        let outgoing = context.finish();
+        for (input, gradient) in inputs.iter().zip(outgoing) {
+            let Some(gradient) = gradient else { continue };
+            if is_trainable(host.graph.output_type(*input)?) && is_needed(input) {
+                self.gradients.entry(*input).or_default().push(gradient);
+            }
+        }
+        Ok(())
+    }
+}
+
+fn no_gradient(op: &str) -> ff_tensor::Status {
+    status!(
+        NotFound,
+        "No gradient defined for op: {op}. Please see https://www.tensorflow.org/code/tensorflow/cc/gradients/README.md for instructions on how to add C++ gradients."
+    )
+}
+
+/// Marks the nodes that can be reached from some by steps.
+pub(crate) fn reach(
+    graph: &Graph,
+    from: impl Iterator<Item = NodeId>,
+    step: impl Fn(&crate::Node, &mut Vec<NodeId>),
+) -> Vec<bool> {
+    let mut reached = vec![false; graph.len()];
+    let mut stack: Vec<NodeId> = from.collect();
+    while let Some(id) = stack.pop() {
+        if !std::mem::replace(&mut reached[id as usize], true) {
+            step(graph.node(id), &mut stack);
+        }
+    }
+    reached
+}
+
+#[cfg(test)]
+#[path = "gradients_tests.rs"]
+mod tests;

@@ -1,9 +1,11 @@
 //! The shell: the C functions, their handles, and the guard between C and Rust.
 //!
 //! Contract
-//! * Every exported function goes through [`guard`]: a panic becomes INTERNAL, a `Result` becomes a status, nothing
-//!   unwinds into C.
-//! * Signatures state ownership: `Option<&T>` borrows, `Option<Box<T>>` takes over; both accept NULL.
+//! * Every exported function runs its body in [`guard`] (or [`guard::quiet`] without a status), unless it only reads
+//!   a field: a panic becomes INTERNAL, a `Result` becomes a status, nothing unwinds into C.
+//! * Signatures state ownership: `Option<&T>` borrows, `Option<Box<T>>` takes over, [`ffi::Handle`] is what threads
+//!   share; all accept NULL. The C headers are generated from them, one header from the files of its family.
+//! * Memory that C code frees or grows comes from `malloc`.
 //! * Every exported name starts with `TF_`, `TFE_`, `TSL_` or `FF_`; the link step exports exactly those.
 //!
 //! What it does not do: it contains no algorithm.
@@ -11,12 +13,50 @@
 // The names are those of the C interface.
 #![allow(non_camel_case_types, non_snake_case)]
 
+pub mod ffi;
+
+mod attr_get;
+mod attr_set;
+mod buffer;
 mod codegen;
+mod datatype;
+mod deprecated_session;
+mod device_list;
+mod function;
+mod graph;
+mod graph_mutation;
 mod guard;
+mod import;
+mod operation;
+mod operation_builder;
+mod partial_run;
+mod session;
+mod session_options;
 mod status;
+mod tensor;
+mod tsl_status;
+mod tstring;
 mod version;
 
+pub use attr_get::*;
+pub use attr_set::*;
+pub use buffer::*;
 pub use codegen::FF_CodegenSelfTest;
+pub use datatype::*;
+pub use deprecated_session::*;
+pub use device_list::*;
+pub use function::*;
+pub use graph::*;
+pub use graph_mutation::*;
 pub use guard::guard;
-pub use status::{TF_DeleteStatus, TF_GetCode, TF_Message, TF_NewStatus, TF_SetStatus, TF_Status};
+pub use import::*;
+pub use operation::*;
+pub use operation_builder::*;
+pub use partial_run::*;
+pub use session::*;
+pub use session_options::*;
+pub use status::*;
+pub use tensor::*;
+pub use tsl_status::*;
+pub use tstring::*;
 pub use version::TF_Version;

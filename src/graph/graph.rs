@@ -237,6 +237,13 @@ impl Graph {
         }
     }
 
+    /// Removes all control edges into a node.
+    pub fn remove_control_inputs(&mut self, id: NodeId) {
+        for control in std::mem::take(&mut self.nodes[id as usize].control_inputs) {
+            self.nodes[control as usize].control_outputs.retain(|reader| *reader != id);
+        }
+    }
+
     /// Takes back all nodes from number `len` on.
     pub(crate) fn truncate(&mut self, len: usize) {
         while self.nodes.len() > len {

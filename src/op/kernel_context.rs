@@ -243,6 +243,19 @@ impl<'a> KernelContext<'a> {
         }
     }
 
+    /// The input's own memory as a tensor of another shape, if this node is its last reader and the type and the
+    /// number of elements fit. The elements of the input are in it.
+    pub fn forward(&mut self, input: usize, dtype: DataType, shape: &Shape) -> Option<Tensor> {
+        if let Value::Tensor(tensor) = self.inputs.get_mut(input)?
+            && tensor.dtype() == dtype
+            && tensor.num_elements() == shape.num_elements()
+            && tensor.is_writable()
+        {
+            return self.take_input(input).ok()?.into_shape(shape.clone()).ok();
+        }
+        None
+    }
+
     /// Sets an output. INTERNAL for another type than the node's.
     pub fn set_output(&mut self, index: usize, tensor: Tensor) -> Result<()> {
         if tensor.dtype() != self.output_type(index) {

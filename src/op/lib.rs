@@ -17,6 +17,7 @@ mod gradient_context;
 mod kernel_context;
 mod lower_context;
 mod node;
+mod op_def_builder;
 mod record;
 mod registry;
 mod resource;
@@ -34,6 +35,7 @@ pub use gradient_context::{Differentiated, GradientContext, GradientHost, Output
 pub use kernel_context::{AsyncKernelContext, KernelContext, KernelHost};
 pub use lower_context::LowerContext;
 pub use node::NodeInfo;
+pub use op_def_builder::OpDefBuilder;
 pub use record::{
     AsyncFn, DynKernel, DynShapeFn, Effects, Gradient, GradientFn, Kernel, KernelBody, KernelInstance,
     KernelRecord, LowerFn, NativeFn, Op, OpRecord, PrepareContext, PrepareFn, Prepared, ShapeFn,

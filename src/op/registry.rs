@@ -72,15 +72,16 @@ impl Registry {
     /// Every schema: the built-in ones by name, then those added at run time.
     pub fn all_defs(&self) -> Vec<Arc<OpDef>> {
         let mut defs: Vec<_> = schema::names().filter_map(schema::find).collect();
-        let records = self.records.read();
-        defs.extend(
-            self.added
-                .read()
-                .iter()
-                .filter_map(|name| records.get(name))
-                .map(|record| record.def.clone()),
-        );
+        defs.extend(self.added_defs());
         defs
+    }
+
+    /// Schemas of the ops added at run time, in order.
+    pub fn added_defs(&self) -> Vec<Arc<OpDef>> {
+        let records = self.records.read();
+        let added = self.added.read();
+        let found = added.iter().filter_map(|name| records.get(name));
+        found.map(|record| record.def.clone()).collect()
     }
 
     /// Names of ops that have a behaviour of their own.

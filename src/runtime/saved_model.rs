@@ -2,12 +2,11 @@
 
 use crate::options::SessionOptions;
 use crate::session::{RunRequest, Session, SharedGraph};
-use ff_graph::{Graph, ImportOptions, NodeId, import_graph_def};
-use ff_op::{OutputRef, Registry};
+use ff_graph::{ImportOptions, NodeId, import_graph_def};
+use ff_op::OutputRef;
 use ff_platform::files;
 use ff_proto::{Bytes, Message, MetaGraphDef, RunOptions, SavedModel};
 use ff_tensor::{Result, Shape, TString, Tensor, ensure, status};
-use parking_lot::Mutex;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
@@ -21,11 +20,11 @@ pub struct LoadedModel {
     pub meta_graph: MetaGraphDef,
 }
 
-/// Loads the meta graph of `directory` whose tags are exactly `tags`, in any order.
+/// Loads the meta graph of `directory` whose tags are exactly `tags`, in any order, into an empty graph.
 ///
 /// NOT_FOUND when there is no SavedModel or no such meta graph; INVALID_ARGUMENT or DATA_LOSS for damaged files.
 pub fn load_saved_model(
-    registry: Arc<Registry>,
+    graph: Arc<SharedGraph>,
     directory: &str,
     tags: &[String],
     options: SessionOptions,
@@ -34,9 +33,7 @@ pub fn load_saved_model(
     let saved_model = read(directory)?;
     let mut meta_graph = find_meta_graph(saved_model, tags)?;
     let graph_def = meta_graph.graph_def.take().unwrap_or_default();
-    let mut graph = Graph::new(registry);
-    import_graph_def(&mut graph, graph_def, &ImportOptions::default())?;
-    let graph = Arc::new(Mutex::new(graph));
+    import_graph_def(&mut graph.lock(), graph_def, &ImportOptions::default())?;
     let session = Session::new(graph.clone(), options)?;
     let loader = Loader {
         directory,

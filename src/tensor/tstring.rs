@@ -47,10 +47,15 @@ impl TString {
         self.words[0] & 3
     }
 
-    /// The bytes of the string.
-    pub fn as_bytes(&self) -> &[u8] {
+    /// The form as C numbers it: 0 small, 1 large, 2 offset, 3 view.
+    pub fn form_number(&self) -> i32 {
+        self.form() as i32
+    }
+
+    /// Where the bytes are, and how many.
+    fn location(&self) -> (*const u8, usize) {
         let start = (self as *const TString).cast::<u8>();
-        let (data, len) = match self.form() {
+        match self.form() {
             // SAFETY: the small form keeps its bytes after its first byte, within the 24.
             SMALL => (unsafe { start.add(1) }, (self.words[0] & 0xff) as usize >> 2),
             LARGE => (self.words[2] as *const u8, (self.words[0] >> 2) as usize),
@@ -63,7 +68,26 @@ impl TString {
                 )
             }
             _ => (self.words[1] as *const u8, (self.words[0] >> 2) as usize),
-        };
+        }
+    }
+
+    /// Where the bytes are; those of the small and large forms end with a zero byte.
+    pub fn data_ptr(&self) -> *const u8 {
+        self.location().0
+    }
+
+    /// The number of bytes that fit without new memory; 0 for forms that do not own their bytes.
+    pub fn capacity(&self) -> usize {
+        match self.form() {
+            SMALL => SMALL_CAPACITY,
+            LARGE => self.words[1] as usize,
+            _ => 0,
+        }
+    }
+
+    /// The bytes of the string.
+    pub fn as_bytes(&self) -> &[u8] {
+        let (data, len) = self.location();
         if data.is_null() || len == 0 {
             return &[];
         }

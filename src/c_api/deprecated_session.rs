@@ -1,0 +1,226 @@
+//! `TF_DeprecatedSession`: a session with a graph of its own, in which everything is named by text.
+
+use crate::TF_Status;
+use crate::buffer::TF_Buffer;
+use crate::device_list::TF_DeviceList;
+use crate::ffi::{Blob, Handle, Names, Out, Room, Text, given, given_mut};
+use crate::graph::GraphState;
+use crate::guard::guard;
+use crate::session::{Wanted, clear, feeds_of, keep_track, run, write_tensors};
+use crate::session_options::TF_SessionOptions;
+use crate::tensor::TF_Tensor;
+use ff_graph::{Graph, ImportOptions, NodeId, import_graph_def};
+use ff_op::OutputRef;
+use ff_proto::{Bytes, GraphDef, Message};
+use ff_runtime::Session;
+use ff_tensor::{Result, bail, ensure, status};
+use std::ffi::{c_char, c_int};
+use std::ptr::null;
+use std::sync::Arc;
+
+/// A session with a graph of its own. Any number of threads may run it at the same time.
+pub struct TF_DeprecatedSession {
+    session: Arc<Session>,
+    state: Arc<GraphState>,
+}
+
+/// A session without operations. Free it with `TF_DeleteDeprecatedSession`. NULL options are the defaults. NULL with
+/// NOT_FOUND for a target that nothing serves.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_NewDeprecatedSession(
+    options: Option<&TF_SessionOptions>,
+    status: Option<&mut TF_Status>,
+) -> Option<Box<TF_DeprecatedSession>> {
+    guard(status, || {
+        let options = options.map(|it| it.options.clone()).unwrap_or_default();
+        let state = GraphState::new();
+        let session = Arc::new(Session::new(state.graph.clone(), options)?);
+        keep_track(&session);
+        Ok(Some(Box::new(TF_DeprecatedSession { session, state })))
+    })
+}
+
+/// Closes a session: steps that run end with CANCELLED, later ones are refused.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_CloseDeprecatedSession(
+    session: Handle<TF_DeprecatedSession>,
+    status: Option<&mut TF_Status>,
+) {
+    guard(status, || {
+        given(session, "the session")?.session.close();
+        Ok(())
+    });
+}
+
+/// Frees a session, closing it first; NULL is ignored.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_DeleteDeprecatedSession(
+    session: Option<Box<TF_DeprecatedSession>>,
+    status: Option<&mut TF_Status>,
+) {
+    guard(status, || {
+        if let Some(session) = session {
+            session.session.close();
+        }
+        Ok(())
+    });
+}
+
+/// Adds the operations of a serialized `GraphDef`. INVALID_ARGUMENT for other bytes and for names that are there.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_ExtendGraph(
+    session: Handle<TF_DeprecatedSession>,
+    proto: Blob,
+    proto_len: usize,
+    status: Option<&mut TF_Status>,
+) {
+    guard(status, || {
+        let state = &given(session, "the session")?.state;
+        let bytes = Bytes::copy_from_slice(proto.bytes(proto_len, "proto")?);
+        let def = GraphDef::decode(bytes).map_err(|_| status!(InvalidArgument, "Invalid GraphDef"))?;
+        let mut graph = state.lock();
+        if let Some(node) = def.node.iter().find(|node| graph.find(&node.name).is_some()) {
+            bail!(
+                InvalidArgument,
+                "GraphDef argument to Extend includes node '{}', which was created by a previous call to Create or Extend in this session.",
+                node.name
+            );
+        }
+        import_graph_def(&mut graph, def, &ImportOptions::default()).map(|_| ())
+    });
+}
+
+/// The output that a text names: `node`, `node:1`.
+fn output_named(graph: &Graph, text: &str) -> Result<OutputRef> {
+    let (name, index) = match text.rsplit_once(':') {
+        Some((name, digits)) if !digits.is_empty() => match digits.parse() {
+            Ok(index) => (name, index),
+            Err(_) => (text, 0),
+        },
+        _ => (text, 0),
+    };
+    let node = graph.find(name).ok_or_else(|| {
+        status!(
+            InvalidArgument,
+            "Tensor {name}:{index}, specified in either feed_devices or fetch_devices was not found in the Graph"
+        )
+    })?;
+    Ok(OutputRef { node, index })
+}
+
+fn outputs_named(graph: &Graph, names: Names, count: c_int) -> Result<Vec<OutputRef>> {
+    let names = names.of(count, "names")?.iter();
+    names.map(|name| output_named(graph, &name.text("a name")?)).collect()
+}
+
+fn nodes_named(graph: &Graph, names: Names, count: c_int) -> Result<Vec<NodeId>> {
+    let mut nodes = Vec::new();
+    let mut missing = String::new();
+    for name in names.of(count, "target_oper_names")? {
+        let name = name.text("a name")?;
+        match graph.find(&name) {
+            Some(node) => nodes.push(node),
+            None => missing.push_str(&format!("{name} ")),
+        }
+    }
+    ensure!(
+        missing.is_empty(),
+        NotFound,
+        "PruneForTargets: Some target nodes not found: {missing}"
+    );
+    Ok(nodes)
+}
+
+/// Runs as `TF_SessionRun` does, with outputs named `node:1` (or `node` for the first) and operations by name. The caller
+/// keeps `inputs` and owns what is put into `outputs`; on an error those are NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_Run(
+    session: Handle<TF_DeprecatedSession>,
+    run_options: Option<&TF_Buffer>,
+    input_names: Names,
+    inputs: Room<*mut TF_Tensor>,
+    ninputs: c_int,
+    output_names: Names,
+    outputs: Room<*mut TF_Tensor>,
+    noutputs: c_int,
+    target_oper_names: Names,
+    ntargets: c_int,
+    run_metadata: Option<&mut TF_Buffer>,
+    status: Option<&mut TF_Status>,
+) {
+    guard(status, || {
+        clear(outputs, noutputs);
+        let session = given(session, "the session")?;
+        let wanted = {
+            let graph = session.state.lock();
+            ensure!(
+                !graph.is_empty(),
+                InvalidArgument,
+                "Session was not created with a graph before Run()!"
+            );
+            Wanted {
+                options: run_options,
+                feeds: feeds_of(
+                    outputs_named(&graph, input_names, ninputs)?,
+                    &inputs.handles(ninputs, "inputs")?,
+                )?,
+                fetches: outputs_named(&graph, output_names, noutputs)?,
+                targets: nodes_named(&graph, target_oper_names, ntargets)?,
+                metadata: run_metadata,
+            }
+        };
+        let tensors = run(&session.session, wanted)?;
+        write_tensors(tensors, outputs, noutputs)
+    });
+}
+
+/// The devices of a session, which the caller frees with `TF_DeleteDeviceList`; NULL on an error.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_DeprecatedSessionListDevices(
+    session: Handle<TF_DeprecatedSession>,
+    status: Option<&mut TF_Status>,
+) -> Option<Box<TF_DeviceList>> {
+    guard(status, || {
+        Ok(Some(TF_DeviceList::of(given(session, "the session")?.session.devices())))
+    })
+}
+
+/// Partial runs are not implemented: UNIMPLEMENTED, and `*handle` is NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_PRunSetup(
+    _session: Handle<TF_DeprecatedSession>,
+    _input_names: Names,
+    _ninputs: c_int,
+    _output_names: Names,
+    _noutputs: c_int,
+    _target_oper_names: Names,
+    _ntargets: c_int,
+    handle: Out<*const c_char>,
+    status: Option<&mut TF_Status>,
+) {
+    guard(status, || {
+        given_mut(handle, "handle")?.write(null());
+        bail!(Unimplemented, "Partial runs are not implemented")
+    });
+}
+
+/// Partial runs are not implemented: UNIMPLEMENTED, and all outputs are NULL.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_PRun(
+    _session: Handle<TF_DeprecatedSession>,
+    _handle: Text,
+    _input_names: Names,
+    _inputs: Room<*mut TF_Tensor>,
+    _ninputs: c_int,
+    _output_names: Names,
+    outputs: Room<*mut TF_Tensor>,
+    noutputs: c_int,
+    _target_oper_names: Names,
+    _ntargets: c_int,
+    status: Option<&mut TF_Status>,
+) {
+    guard(status, || {
+        clear(outputs, noutputs);
+        bail!(Unimplemented, "Partial runs are not implemented")
+    });
+}

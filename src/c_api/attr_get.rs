@@ -125,7 +125,7 @@ pub extern "C" fn TF_OperationGetAttrMetadata(
 }
 
 /// The kind and size of a value.
-pub fn metadata(value: &AttrValue) -> TF_AttrMetadata {
+pub(crate) fn metadata(value: &AttrValue) -> TF_AttrMetadata {
     let rank = |shape: &PartialShape| shape.rank().map_or(-1, |rank| rank as i64);
     let sum = |sizes: &mut dyn Iterator<Item = usize>| match sizes.next() {
         Some(first) => (first + sizes.sum::<usize>()) as i64,
@@ -503,7 +503,7 @@ pub extern "C" fn TF_OperationGetAttrTensorList(
 }
 
 /// Writes new handles of tensors, `count` at most.
-pub fn write_tensors(list: &[Tensor], room: Room<*mut TF_Tensor>, count: c_int) -> Result<()> {
+pub(crate) fn write_tensors(list: &[Tensor], room: Room<*mut TF_Tensor>, count: c_int) -> Result<()> {
     let wanted = usize::try_from(count).unwrap_or(0);
     let tensors: Vec<Box<TF_Tensor>> = list
         .iter()

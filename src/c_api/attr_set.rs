@@ -303,7 +303,7 @@ pub extern "C" fn TF_SetAttrValueProto(
 }
 
 /// The value in a serialized `AttrValue`, if it has one. INVALID_ARGUMENT for other bytes.
-pub fn decode_value(bytes: &[u8]) -> Result<Option<AttrValue>> {
+pub(crate) fn decode_value(bytes: &[u8]) -> Result<Option<AttrValue>> {
     let proto: ff_proto::AttrValue = decode(bytes, "Unparseable AttrValue proto")?;
     match &proto.value {
         None => Ok(None),

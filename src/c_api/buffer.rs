@@ -81,12 +81,12 @@ impl TF_Buffer {
 }
 
 /// Decodes a message. INVALID_ARGUMENT, with this text, for other bytes.
-pub fn decode<M: Message + Default>(bytes: &[u8], text: &str) -> Result<M> {
+pub(crate) fn decode<M: Message + Default>(bytes: &[u8], text: &str) -> Result<M> {
     M::decode(Bytes::copy_from_slice(bytes)).map_err(|_| status!(InvalidArgument, "{text}"))
 }
 
 /// Puts a message into a buffer that a caller gave to be filled. INVALID_ARGUMENT unless it is empty.
-pub fn fill(buffer: Option<&mut TF_Buffer>, message: &impl Message) -> Result<()> {
+pub(crate) fn fill(buffer: Option<&mut TF_Buffer>, message: &impl Message) -> Result<()> {
     let buffer = given_mut(buffer, "the buffer")?;
     ensure!(
         buffer.data.is_null(),

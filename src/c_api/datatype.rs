@@ -75,12 +75,12 @@ pub enum TF_DataType {
 }
 
 /// The element type that a number from C means.
-pub fn data_type(dtype: Enum<TF_DataType>) -> DataType {
+pub(crate) fn data_type(dtype: Enum<TF_DataType>) -> DataType {
     DataType(dtype.0)
 }
 
 /// An element type as C has it.
-pub fn to_c(dtype: DataType) -> Enum<TF_DataType> {
+pub(crate) fn to_c(dtype: DataType) -> Enum<TF_DataType> {
     Enum::new(dtype.0)
 }
 

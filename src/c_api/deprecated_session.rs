@@ -110,7 +110,9 @@ fn output_named(graph: &Graph, text: &str) -> Result<OutputRef> {
 
 fn outputs_named(graph: &Graph, names: Names, count: c_int) -> Result<Vec<OutputRef>> {
     let names = names.of(count, "names")?.iter();
-    names.map(|name| output_named(graph, &name.text("a name")?)).collect()
+    names
+        .map(|name| output_named(graph, &name.text("a name")?))
+        .collect()
 }
 
 fn nodes_named(graph: &Graph, names: Names, count: c_int) -> Result<Vec<NodeId>> {
@@ -181,7 +183,9 @@ pub extern "C" fn TF_DeprecatedSessionListDevices(
     status: Option<&mut TF_Status>,
 ) -> Option<Box<TF_DeviceList>> {
     guard(status, || {
-        Ok(Some(TF_DeviceList::of(given(session, "the session")?.session.devices())))
+        Ok(Some(TF_DeviceList::of(
+            given(session, "the session")?.session.devices(),
+        )))
     })
 }
 
@@ -198,7 +202,7 @@ pub extern "C" fn TF_PRunSetup(
     handle: Out<*const c_char>,
     status: Option<&mut TF_Status>,
 ) {
-    guard(status, || {
+    guard(status, || -> Result<()> {
         given_mut(handle, "handle")?.write(null());
         bail!(Unimplemented, "Partial runs are not implemented")
     });
@@ -219,7 +223,7 @@ pub extern "C" fn TF_PRun(
     _ntargets: c_int,
     status: Option<&mut TF_Status>,
 ) {
-    guard(status, || {
+    guard(status, || -> Result<()> {
         clear(outputs, noutputs);
         bail!(Unimplemented, "Partial runs are not implemented")
     });

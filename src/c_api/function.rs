@@ -175,7 +175,9 @@ pub extern "C" fn TF_FunctionSetAttrValueProto(
         let value: ff_proto::AttrValue = decode(proto.bytes(proto_len, "proto")?, text)?;
         decode_value(proto.bytes(proto_len, "proto")?)?;
         let name = attr_name.text("attr_name")?.into_owned();
-        Arc::make_mut(&mut given_mut(func, "func")?.def).attr.insert(name, value);
+        Arc::make_mut(&mut given_mut(func, "func")?.def)
+            .attr
+            .insert(name, value);
         Ok(())
     });
 }
@@ -194,7 +196,10 @@ pub extern "C" fn TF_FunctionGetAttrValueProto(
         let name = attr_name.text("attr_name")?;
         let value = function.def.attr.get(&*name).ok_or_else(|| {
             let function = function.name.to_string_lossy();
-            status!(InvalidArgument, "Function '{function}' has no attr named '{name}'.")
+            status!(
+                InvalidArgument,
+                "Function '{function}' has no attr named '{name}'."
+            )
         })?;
         fill(output_attr_value, value)
     });
@@ -253,7 +258,9 @@ pub extern "C" fn TF_GraphGetFunctions(
     guard_or(status, 0, || {
         let functions = state(g)?.lock().functions().functions();
         ensure!(max_func >= 0, InvalidArgument, "max_func is {max_func}");
-        let handles = functions.into_iter().map(|def| Box::into_raw(TF_Function::boxed(def)));
+        let handles = functions
+            .into_iter()
+            .map(|def| Box::into_raw(TF_Function::boxed(def)));
         Ok(c_count(funcs.write(max_func, handles)))
     })
 }

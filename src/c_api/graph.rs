@@ -3,12 +3,12 @@
 //! The state behind the handle is shared with the sessions, so deleting the graph first is legal. Operations are
 //! boxes that the state owns: their addresses, and the strings they give out, stay until graph and sessions are gone.
 
+use crate::TF_Status;
 use crate::buffer::{TF_Buffer, fill};
 use crate::ffi::{Array, Handle, Out, Room, Text, given, given_mut, put};
 use crate::guard::{guard, guard_or, quiet};
 use crate::operation::{TF_Operation, TF_Output};
 use crate::tensor::TF_Tensor;
-use crate::TF_Status;
 use ff_graph::{Graph, NodeId, constant_value, export_graph_def};
 use ff_op::OutputRef;
 use ff_ops::registry;
@@ -117,7 +117,7 @@ impl GraphState {
 }
 
 /// The state behind a graph handle. INVALID_ARGUMENT for NULL.
-pub fn state(graph: Handle<TF_Graph>) -> Result<&Arc<GraphState>> {
+pub(crate) fn state<'a>(graph: Handle<'a, TF_Graph>) -> Result<&'a Arc<GraphState>> {
     Ok(&given(graph, "the graph")?.state)
 }
 
@@ -141,7 +141,7 @@ pub extern "C" fn TF_DeleteGraph(graph: Option<Box<TF_Graph>>) {
 }
 
 /// The shape that `dims` describes: unknown for a negative rank, -1 for an unknown extent.
-pub fn partial_shape(dims: Array<i64>, num_dims: c_int) -> Result<PartialShape> {
+pub(crate) fn partial_shape(dims: Array<i64>, num_dims: c_int) -> Result<PartialShape> {
     if num_dims < 0 {
         return Ok(PartialShape::unknown());
     }

@@ -93,11 +93,7 @@ pub extern "C" fn TF_SetFullType(
 
 /// Asks for another device for an operation.
 #[unsafe(no_mangle)]
-pub extern "C" fn TF_SetRequestedDevice(
-    graph: Handle<TF_Graph>,
-    op: Handle<TF_Operation>,
-    device: Text,
-) {
+pub extern "C" fn TF_SetRequestedDevice(graph: Handle<TF_Graph>, op: Handle<TF_Operation>, device: Text) {
     quiet((), || {
         let state = state(graph)?;
         let id = state.node_of(op)?;

@@ -113,7 +113,9 @@ impl TF_ImportGraphDefOptions {
 fn index_of(index: c_int) -> Result<u32> {
     match index {
         -1 => Ok(CONTROL),
-        index => u32::try_from(index).map_err(|_| status!(InvalidArgument, "an output has the index {index}")),
+        index => {
+            u32::try_from(index).map_err(|_| status!(InvalidArgument, "an output has the index {index}"))
+        }
     }
 }
 
@@ -184,9 +186,7 @@ pub extern "C" fn TF_ImportGraphDefOptionsAddReturnOutput(
 
 /// How many outputs were asked for.
 #[unsafe(no_mangle)]
-pub extern "C" fn TF_ImportGraphDefOptionsNumReturnOutputs(
-    opts: Option<&TF_ImportGraphDefOptions>,
-) -> c_int {
+pub extern "C" fn TF_ImportGraphDefOptionsNumReturnOutputs(opts: Option<&TF_ImportGraphDefOptions>) -> c_int {
     opts.map_or(0, |opts| c_count(opts.options.return_outputs.len()))
 }
 
@@ -287,8 +287,16 @@ pub extern "C" fn TF_GraphImportGraphDefWithResults(
         let unused = &results.missing_unused_keys;
         let names: Vec<CString> = unused.iter().map(|(name, _)| c_string(name)).collect();
         Ok(Some(Box::new(TF_ImportGraphDefResults {
-            outputs: results.return_outputs.iter().map(|it| state.output(*it)).collect(),
-            operations: results.return_nodes.iter().map(|it| state.operation(*it)).collect(),
+            outputs: results
+                .return_outputs
+                .iter()
+                .map(|it| state.output(*it))
+                .collect(),
+            operations: results
+                .return_nodes
+                .iter()
+                .map(|it| state.operation(*it))
+                .collect(),
             unused_names: names.iter().map(|name| name.as_ptr()).collect(),
             unused_indexes: unused.iter().map(|(_, index)| *index as c_int).collect(),
             _names: names,
@@ -305,7 +313,10 @@ pub extern "C" fn TF_GraphImportGraphDefWithResultsNoSerialization(
     status: Option<&mut TF_Status>,
 ) -> Option<Box<TF_ImportGraphDefResults>> {
     guard(status, || {
-        bail!(Unimplemented, "A GraphDef can only be imported in serialized form")
+        bail!(
+            Unimplemented,
+            "A GraphDef can only be imported in serialized form"
+        )
     })
 }
 
@@ -328,7 +339,11 @@ pub extern "C" fn TF_ImportGraphDefResultsReturnOutputs(
 ) {
     quiet((), || {
         let none = &mut [][..];
-        array(results.map_or(none, |it| &mut it.outputs[..]), num_outputs, outputs);
+        array(
+            results.map_or(none, |it| &mut it.outputs[..]),
+            num_outputs,
+            outputs,
+        );
         Ok(())
     });
 }
@@ -342,7 +357,11 @@ pub extern "C" fn TF_ImportGraphDefResultsReturnOperations(
 ) {
     quiet((), || {
         let none = &mut [][..];
-        array(results.map_or(none, |it| &mut it.operations[..]), num_opers, opers);
+        array(
+            results.map_or(none, |it| &mut it.operations[..]),
+            num_opers,
+            opers,
+        );
         Ok(())
     });
 }

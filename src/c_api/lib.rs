@@ -16,6 +16,15 @@
 pub mod ffi;
 
 mod attr_get;
+mod shape_inference;
+mod server;
+mod op_list;
+mod op_definition;
+mod library;
+mod kernel_context;
+mod kernel_construction;
+mod kernel_builder;
+mod api_def;
 mod attr_set;
 mod buffer;
 mod codegen;
@@ -39,6 +48,15 @@ mod tstring;
 mod version;
 
 pub use attr_get::*;
+pub use shape_inference::*;
+pub use server::*;
+pub use op_list::*;
+pub use op_definition::*;
+pub use library::*;
+pub use kernel_context::*;
+pub use kernel_construction::*;
+pub use kernel_builder::*;
+pub use api_def::*;
 pub use attr_set::*;
 pub use buffer::*;
 pub use codegen::FF_CodegenSelfTest;

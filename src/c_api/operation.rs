@@ -117,7 +117,10 @@ impl TF_Operation {
 }
 
 /// Looks at the node of an operation. INVALID_ARGUMENT for NULL.
-pub fn look<T>(operation: Handle<TF_Operation>, look: impl FnOnce(&Node, &Graph) -> Result<T>) -> Result<T> {
+pub(crate) fn look<T>(
+    operation: Handle<TF_Operation>,
+    look: impl FnOnce(&Node, &Graph) -> Result<T>,
+) -> Result<T> {
     given(operation, "the operation")?.with(look)
 }
 

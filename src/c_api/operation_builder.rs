@@ -30,7 +30,7 @@ impl TF_OperationDescription {
 }
 
 /// Does something to a description; an error is remembered.
-pub fn change(
+pub(crate) fn change(
     description: Option<&mut TF_OperationDescription>,
     change: impl FnOnce(&mut TF_OperationDescription) -> Result<()>,
 ) {

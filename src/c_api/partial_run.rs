@@ -6,7 +6,7 @@ use crate::guard::guard;
 use crate::operation::{TF_Operation, TF_Output};
 use crate::session::{TF_Session, clear};
 use crate::tensor::TF_Tensor;
-use ff_tensor::bail;
+use ff_tensor::{Result, bail};
 use std::ffi::{c_char, c_int};
 use std::ptr::null;
 
@@ -23,7 +23,7 @@ pub extern "C" fn TF_SessionPRunSetup(
     handle: Out<*const c_char>,
     status: Option<&mut TF_Status>,
 ) {
-    guard(status, || {
+    guard(status, || -> Result<()> {
         given_mut(handle, "handle")?.write(null());
         bail!(Unimplemented, "Partial runs are not implemented")
     });
@@ -44,7 +44,7 @@ pub extern "C" fn TF_SessionPRun(
     _ntargets: c_int,
     status: Option<&mut TF_Status>,
 ) {
-    guard(status, || {
+    guard(status, || -> Result<()> {
         clear(output_values, noutputs);
         bail!(Unimplemented, "Partial runs are not implemented")
     });

@@ -30,7 +30,7 @@ pub struct TF_Session {
 static SESSIONS: Mutex<Vec<Weak<Session>>> = Mutex::new(Vec::new());
 
 /// Makes a session known to `TF_Reset`.
-pub fn keep_track(session: &Arc<Session>) {
+pub(crate) fn keep_track(session: &Arc<Session>) {
     let mut sessions = SESSIONS.lock();
     sessions.retain(|session| session.strong_count() > 0);
     sessions.push(Arc::downgrade(session));
@@ -62,7 +62,7 @@ pub extern "C" fn TF_NewSession(
 }
 
 /// Decodes run options, if there are any. INVALID_ARGUMENT for other bytes.
-pub fn run_options(buffer: Option<&TF_Buffer>) -> Result<Option<RunOptions>> {
+pub(crate) fn run_options(buffer: Option<&TF_Buffer>) -> Result<Option<RunOptions>> {
     buffer
         .map(|buffer| buffer.decode("Unparseable RunOptions proto"))
         .transpose()
@@ -87,11 +87,7 @@ pub extern "C" fn TF_LoadSessionFromSavedModel(
 ) -> Option<Box<TF_Session>> {
     guard(status, || {
         let state = state(graph)?;
-        ensure!(
-            state.lock().is_empty(),
-            InvalidArgument,
-            "Graph is non-empty."
-        );
+        ensure!(state.lock().is_empty(), InvalidArgument, "Graph is non-empty.");
         let run_options = self::run_options(run_options)?;
         let directory = export_dir.text("export_dir")?;
         let tags: Vec<String> = tags
@@ -136,7 +132,7 @@ pub extern "C" fn TF_DeleteSession(session: Option<Box<TF_Session>>, status: Opt
 }
 
 /// The values that are fed.
-pub fn feeds_of(
+pub(crate) fn feeds_of(
     outputs: Vec<OutputRef>,
     values: &[Option<&TF_Tensor>],
 ) -> Result<Vec<(OutputRef, Tensor)>> {
@@ -161,7 +157,7 @@ pub struct Wanted<'a> {
 }
 
 /// Runs, and gives the handles of the values that were wanted.
-pub fn run(session: &Session, wanted: Wanted) -> Result<Vec<Box<TF_Tensor>>> {
+pub(crate) fn run(session: &Session, wanted: Wanted) -> Result<Vec<Box<TF_Tensor>>> {
     if let Some(metadata) = &wanted.metadata {
         ensure!(
             metadata.data.is_null(),
@@ -231,13 +227,13 @@ pub extern "C" fn TF_SessionRun(
 }
 
 /// Makes all results NULL, as they stay on an error.
-pub fn clear(output_values: Room<*mut TF_Tensor>, noutputs: c_int) {
+pub(crate) fn clear(output_values: Room<*mut TF_Tensor>, noutputs: c_int) {
     let count = usize::try_from(noutputs).unwrap_or(0);
     output_values.write(noutputs, std::iter::repeat_n(null_mut(), count));
 }
 
 /// Gives the results to the caller.
-pub fn write_tensors(
+pub(crate) fn write_tensors(
     tensors: Vec<Box<TF_Tensor>>,
     output_values: Room<*mut TF_Tensor>,
     noutputs: c_int,
@@ -262,7 +258,9 @@ pub extern "C" fn TF_SessionListDevices(
     status: Option<&mut TF_Status>,
 ) -> Option<Box<TF_DeviceList>> {
     guard(status, || {
-        Ok(Some(TF_DeviceList::of(given(session, "the session")?.session.devices())))
+        Ok(Some(TF_DeviceList::of(
+            given(session, "the session")?.session.devices(),
+        )))
     })
 }
 
@@ -277,7 +275,10 @@ pub extern "C" fn TF_Reset(
     guard(status, || {
         let target = opt.map(|opt| opt.options.target.as_str()).unwrap_or_default();
         if !matches!(target, "" | "local") {
-            bail!(NotFound, "No session factory registered for the given session options: {{target: \"{target}\"}}");
+            bail!(
+                NotFound,
+                "No session factory registered for the given session options: {{target: \"{target}\"}}"
+            );
         }
         let names = containers.of(ncontainers, "containers")?;
         let names: Vec<_> = match names {
@@ -287,7 +288,9 @@ pub extern "C" fn TF_Reset(
         let sessions: Vec<_> = SESSIONS.lock().iter().filter_map(Weak::upgrade).collect();
         for session in sessions {
             for device in session.devices() {
-                names.iter().for_each(|name| device.resources.clear_container(name));
+                names
+                    .iter()
+                    .for_each(|name| device.resources.clear_container(name));
             }
             session.close();
         }

@@ -223,7 +223,7 @@ impl Drop for Foreign {
 }
 
 /// The shape with these extents. INVALID_ARGUMENT for negative ones, too many elements, or NULL with a rank.
-pub fn shape_of(dims: Array<i64>, num_dims: c_int) -> Result<Shape> {
+pub(crate) fn shape_of(dims: Array<i64>, num_dims: c_int) -> Result<Shape> {
     Shape::new(dims.of(num_dims, "dims")?)
 }
 

@@ -240,7 +240,9 @@ impl Graph {
     /// Removes all control edges into a node.
     pub fn remove_control_inputs(&mut self, id: NodeId) {
         for control in std::mem::take(&mut self.nodes[id as usize].control_inputs) {
-            self.nodes[control as usize].control_outputs.retain(|reader| *reader != id);
+            self.nodes[control as usize]
+                .control_outputs
+                .retain(|reader| *reader != id);
         }
     }
 

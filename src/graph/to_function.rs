@@ -433,6 +433,9 @@ mod tests {
             outputs: vec![OutputRef { index: 3, ..neg }],
             ..source
         };
-        assert_eq!(graph_to_function(&graph, beyond).unwrap_err().code(), Code::OutOfRange);
+        assert_eq!(
+            graph_to_function(&graph, beyond).unwrap_err().code(),
+            Code::OutOfRange
+        );
     }
 }

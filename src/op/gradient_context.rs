@@ -163,7 +163,10 @@ impl<'a> GradientContext<'a> {
 
     /// Element type of an input of the forward node.
     pub fn input_type(&self, index: usize) -> DataType {
-        self.info.input_types.get(index).map_or(DataType::INVALID, |dtype| dtype.base())
+        self.info
+            .input_types
+            .get(index)
+            .map_or(DataType::INVALID, |dtype| dtype.base())
     }
 
     /// Adds an int32 scalar.

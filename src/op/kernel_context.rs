@@ -245,7 +245,7 @@ impl<'a> KernelContext<'a> {
 
     /// The input's own memory as a tensor of another shape, if this node is its last reader and the type and the
     /// number of elements fit. The elements of the input are in it.
-    pub fn forward(&mut self, input: usize, dtype: DataType, shape: &Shape) -> Option<Tensor> {
+    pub fn forward_as(&mut self, input: usize, dtype: DataType, shape: &Shape) -> Option<Tensor> {
         if let Value::Tensor(tensor) = self.inputs.get_mut(input)?
             && tensor.dtype() == dtype
             && tensor.num_elements() == shape.num_elements()

@@ -152,7 +152,9 @@ impl<'a> ShapeContext<'a> {
 
     /// The elements of an int32 or int64 input, if known.
     pub fn input_as_i64s(&self, index: usize) -> Result<Option<Vec<i64>>> {
-        self.input_value(index).map(|value| value.to_i64_vec()).transpose()
+        self.input_value(index)
+            .map(|value| value.to_i64_vec())
+            .transpose()
     }
 
     fn note_read(&self, index: usize) {

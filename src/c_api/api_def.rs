@@ -140,7 +140,11 @@ fn merge(definition: &mut ApiDef, new: &ApiDef) -> Result<()> {
         for arg in new {
             let found = own.iter_mut().find(|it| it.name == arg.name);
             let found = found.ok_or_else(|| {
-                status!(FailedPrecondition, "Argument {} not defined in base api for {op}", arg.name)
+                status!(
+                    FailedPrecondition,
+                    "Argument {} not defined in base api for {op}",
+                    arg.name
+                )
             })?;
             overwrite(&mut found.rename_to, &arg.rename_to);
             overwrite(&mut found.description, &arg.description);
@@ -149,7 +153,11 @@ fn merge(definition: &mut ApiDef, new: &ApiDef) -> Result<()> {
     for attr in &new.attr {
         let found = definition.attr.iter_mut().find(|it| it.name == attr.name);
         let found = found.ok_or_else(|| {
-            status!(FailedPrecondition, "Attribute {} not defined in base api for {op}", attr.name)
+            status!(
+                FailedPrecondition,
+                "Attribute {} not defined in base api for {op}",
+                attr.name
+            )
         })?;
         overwrite(&mut found.rename_to, &attr.rename_to);
         overwrite(&mut found.description, &attr.description);

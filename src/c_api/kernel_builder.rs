@@ -226,9 +226,10 @@ pub extern "C" fn TF_RegisterKernelBuilderWithKernelDef(
 
 fn types_of(constraint: ff_proto::kernel_def::AttrConstraint) -> Option<(String, Vec<DataType>)> {
     match constraint.allowed_values?.value? {
-        ff_proto::attr_value::Value::List(list) => {
-            Some((constraint.name, list.r#type.iter().map(|&number| DataType(number)).collect()))
-        }
+        ff_proto::attr_value::Value::List(list) => Some((
+            constraint.name,
+            list.r#type.iter().map(|&number| DataType(number)).collect(),
+        )),
         _ => None,
     }
 }
@@ -294,7 +295,11 @@ impl KernelInstance for Instance {
                     done.1.wait(&mut is_done);
                 }
             }),
-            _ => bail!(Unimplemented, "{} has no compute function", context.node().describe()),
+            _ => bail!(
+                Unimplemented,
+                "{} has no compute function",
+                context.node().describe()
+            ),
         }
     }
 }

@@ -23,10 +23,7 @@ pub struct TF_OpKernelConstruction {
 impl TF_OpKernelConstruction {
     /// The view of a node.
     pub fn new(node: &NodeInfo) -> TF_OpKernelConstruction {
-        TF_OpKernelConstruction {
-            node,
-            failure: None,
-        }
+        TF_OpKernelConstruction { node, failure: None }
     }
 
     /// What the kernel reported.
@@ -74,7 +71,9 @@ pub extern "C" fn TF_OpKernelConstruction_GetNodeDef(
             name: node.name.clone(),
             op: node.op_name().to_string(),
             device: node.device.clone(),
-            attr: attrs.map(|(name, value)| (name.to_string(), value.to_proto())).collect(),
+            attr: attrs
+                .map(|(name, value)| (name.to_string(), value.to_proto()))
+                .collect(),
             ..NodeDef::default()
         };
         Ok(Some(Box::new(TF_Buffer::of_message(&def)?)))
@@ -111,11 +110,18 @@ pub extern "C" fn TF_OpKernelConstruction_GetAttrType(
     val: Out<Enum<TF_DataType>>,
     status: Option<&mut TF_Status>,
 ) {
-    guard(status, || put(val, to_c(attr(ctx, attr_name, Attrs::dtype)?), "val"));
+    guard(status, || {
+        put(val, to_c(attr(ctx, attr_name, Attrs::dtype)?), "val")
+    });
 }
 
 fn to_i32(value: i64) -> Result<i32> {
-    i32::try_from(value).map_err(|_| status!(InvalidArgument, "Attr has value {value} out of range for an int32"))
+    i32::try_from(value).map_err(|_| {
+        status!(
+            InvalidArgument,
+            "Attr has value {value} out of range for an int32"
+        )
+    })
 }
 
 /// Gets an integer of 32 bits.
@@ -126,7 +132,9 @@ pub extern "C" fn TF_OpKernelConstruction_GetAttrInt32(
     val: Out<i32>,
     status: Option<&mut TF_Status>,
 ) {
-    guard(status, || put(val, to_i32(attr(ctx, attr_name, Attrs::int)?)?, "val"));
+    guard(status, || {
+        put(val, to_i32(attr(ctx, attr_name, Attrs::int)?)?, "val")
+    });
 }
 
 /// Gets an integer.
@@ -159,7 +167,9 @@ pub extern "C" fn TF_OpKernelConstruction_GetAttrBool(
     val: Out<c_uchar>,
     status: Option<&mut TF_Status>,
 ) {
-    guard(status, || put(val, c_uchar::from(attr(ctx, attr_name, Attrs::bool)?), "val"));
+    guard(status, || {
+        put(val, c_uchar::from(attr(ctx, attr_name, Attrs::bool)?), "val")
+    });
 }
 
 /// Writes the bytes of a string, `max_length` at most, without a zero byte at the end.
@@ -172,7 +182,9 @@ pub extern "C" fn TF_OpKernelConstruction_GetAttrString(
     status: Option<&mut TF_Status>,
 ) {
     guard(status, || {
-        let bytes = attr(ctx, attr_name, |attrs, name| attrs.bytes(name).map(<[u8]>::to_vec))?;
+        let bytes = attr(ctx, attr_name, |attrs, name| {
+            attrs.bytes(name).map(<[u8]>::to_vec)
+        })?;
         val.write(c_count(max_length), bytes.into_iter().map(|b| b as c_char));
         Ok(())
     });
@@ -254,7 +266,9 @@ pub extern "C" fn TF_OpKernelConstruction_GetAttrFloatList(
     status: Option<&mut TF_Status>,
 ) {
     guard(status, || {
-        let list = attr(ctx, attr_name, |attrs, name| attrs.floats(name).map(<[_]>::to_vec))?;
+        let list = attr(ctx, attr_name, |attrs, name| {
+            attrs.floats(name).map(<[_]>::to_vec)
+        })?;
         vals.write(max_vals, list);
         Ok(())
     });
@@ -290,7 +304,9 @@ pub extern "C" fn TF_OpKernelConstruction_GetAttrStringList(
     status: Option<&mut TF_Status>,
 ) {
     guard(status, || {
-        let strings = attr(ctx, attr_name, |attrs, name| attrs.strings(name).map(<[_]>::to_vec))?;
+        let strings = attr(ctx, attr_name, |attrs, name| {
+            attrs.strings(name).map(<[_]>::to_vec)
+        })?;
         let count = strings.len().min(usize::try_from(max_values).unwrap_or(0));
         let mut starts = Vec::with_capacity(count);
         let mut used = 0;
@@ -355,7 +371,9 @@ pub extern "C" fn TF_OpKernelConstruction_HasAttr(
     attr_name: Text,
     status: Option<&mut TF_Status>,
 ) -> bool {
-    guard(status, || attr(ctx, attr_name, |attrs, name| Ok(attrs.get(name).is_some())))
+    guard(status, || {
+        attr(ctx, attr_name, |attrs, name| Ok(attrs.get(name).is_some()))
+    })
 }
 
 /// The name of the node; valid as long as the kernel. Empty for NULL.

@@ -276,7 +276,9 @@ pub extern "C" fn TF_GetDeviceId(ctx: Option<&mut TF_OpKernelContext>) -> c_int 
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_GetDeviceName(ctx: Option<&mut TF_OpKernelContext>) -> TF_StringView {
     quiet(TF_StringView::EMPTY, || {
-        Ok(TF_StringView::of(given_mut(ctx, "ctx")?.context().host().device_name()))
+        Ok(TF_StringView::of(
+            given_mut(ctx, "ctx")?.context().host().device_name(),
+        ))
     })
 }
 
@@ -346,7 +348,10 @@ pub extern "C" fn TF_GetSerializedResourceHandleProto(
     guard(status, || {
         let ctx = given_mut(ctx, "ctx")?;
         let index = ctx.input_index(i)?;
-        fill(serialized_resource_handle_proto, &ctx.context().handle(index)?.to_proto())
+        fill(
+            serialized_resource_handle_proto,
+            &ctx.context().handle(index)?.to_proto(),
+        )
     });
 }
 
@@ -392,7 +397,8 @@ pub extern "C" fn TF_ForwardInputOrAllocateOutput(
     guard(status, || {
         let ctx = given_mut(context, "context")?;
         let output = ctx.output_index(output_index)?;
-        let candidates = candidate_input_indices.of(num_candidate_input_indices, "candidate_input_indices")?;
+        let candidates =
+            candidate_input_indices.of(num_candidate_input_indices, "candidate_input_indices")?;
         let shape = shape_of(output_dims, output_num_dims)?;
         let dtype = ctx.context().output_type(output);
         let mut found = None;
@@ -427,7 +433,9 @@ pub extern "C" fn TF_AllocateTemp(
 ) -> Option<Box<TF_Tensor>> {
     guard(status, || {
         let ctx = given_mut(context, "context")?;
-        let tensor = ctx.context().allocate(data_type(dtype), shape_of(dims, num_dims)?)?;
+        let tensor = ctx
+            .context()
+            .allocate(data_type(dtype), shape_of(dims, num_dims)?)?;
         Ok(Some(TF_Tensor::boxed(tensor)?))
     })
 }

@@ -103,9 +103,7 @@ pub extern "C" fn TF_DeleteLibraryHandle(lib_handle: Option<Box<TF_Library>>) {
 
 /// Calls `listener` with each text that a printing op prints, on any thread, instead of printing it. NULL is ignored.
 #[unsafe(no_mangle)]
-pub extern "C" fn TF_RegisterLogListener(
-    listener: Option<unsafe extern "C" fn(message: *const c_char)>,
-) {
+pub extern "C" fn TF_RegisterLogListener(listener: Option<unsafe extern "C" fn(message: *const c_char)>) {
     quiet((), || {
         if let Some(listener) = listener {
             ff_platform::log::register_listener(move |text| {
@@ -129,10 +127,7 @@ pub extern "C" fn TF_RegisterFilesystemPlugin(plugin_filename: Text, status: Opt
             "{}: cannot open shared object file: No such file or directory",
             path.to_string_lossy()
         );
-        Err::<(), _>(status!(
-            Unimplemented,
-            "File system plug-ins are not implemented"
-        ))
+        Err::<(), _>(status!(Unimplemented, "File system plug-ins are not implemented"))
     });
 }
 

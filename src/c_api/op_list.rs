@@ -71,12 +71,19 @@ fn kernels_of(record: &OpRecord) -> Vec<KernelDef> {
 fn kernel_def(op: &str, kernel: &KernelRecord) -> KernelDef {
     let (constraint, host_memory_arg, label) = match kernel {
         KernelRecord::Static(kernel) => (
-            kernel.types.iter().map(|(name, types)| constraint(name, types)).collect(),
+            kernel
+                .types
+                .iter()
+                .map(|(name, types)| constraint(name, types))
+                .collect(),
             kernel.host_memory.iter().map(|name| name.to_string()).collect(),
             kernel.label.to_string(),
         ),
         KernelRecord::Dynamic { types, label, .. } => (
-            types.iter().map(|(name, types)| constraint(name, types)).collect(),
+            types
+                .iter()
+                .map(|(name, types)| constraint(name, types))
+                .collect(),
             Vec::new(),
             label.clone(),
         ),

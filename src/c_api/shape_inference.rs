@@ -146,7 +146,11 @@ pub extern "C" fn TF_ShapeInferenceContext_GetAttrType(
 ) {
     guard(status, || {
         let context = given_mut(ctx, "ctx")?.context();
-        put(val, to_c(context.attrs().dtype(&attr_name.text("attr_name")?)?), "val")
+        put(
+            val,
+            to_c(context.attrs().dtype(&attr_name.text("attr_name")?)?),
+            "val",
+        )
     });
 }
 
@@ -206,7 +210,9 @@ pub extern "C" fn TF_ShapeInferenceContextWithRankAtLeast(
     result: *mut TF_ShapeHandle,
     status: Option<&mut TF_Status>,
 ) {
-    guard(status, || ranked(handle, rank, result, PartialShape::with_rank_at_least));
+    guard(status, || {
+        ranked(handle, rank, result, PartialShape::with_rank_at_least)
+    });
 }
 
 /// Puts the shape into `result`. INVALID_ARGUMENT when it is known to have a higher rank.
@@ -218,7 +224,9 @@ pub extern "C" fn TF_ShapeInferenceContextWithRankAtMost(
     result: *mut TF_ShapeHandle,
     status: Option<&mut TF_Status>,
 ) {
-    guard(status, || ranked(handle, rank, result, PartialShape::with_rank_at_most));
+    guard(status, || {
+        ranked(handle, rank, result, PartialShape::with_rank_at_most)
+    });
 }
 
 /// Puts extent `i` of a shape into `result`, counted from the end when it is negative; unknown when it is not known.
@@ -249,7 +257,11 @@ pub extern "C" fn TF_ShapeInferenceContextSubshape(
 ) {
     guard(status, || {
         // SAFETY: NULL, or a handle of the caller's; the reference ends before that of `result` begins.
-        let part = subshape(&given(unsafe { shape_handle.as_ref() }, "shape_handle")?.shape, start, end)?;
+        let part = subshape(
+            &given(unsafe { shape_handle.as_ref() }, "shape_handle")?.shape,
+            start,
+            end,
+        )?;
         // SAFETY: as above.
         given_mut(unsafe { result.as_mut() }, "result")?.shape = part;
         Ok(())
@@ -308,7 +320,9 @@ pub extern "C" fn TF_ShapeInferenceContextConcatenateShapes(
     guard(status, || {
         // SAFETY: NULL, or handles of the caller's; the references end before that of `result` begins.
         let (first, second) = unsafe { (first.as_ref(), second.as_ref()) };
-        let whole = given(first, "first")?.shape.concat(&given(second, "second")?.shape);
+        let whole = given(first, "first")?
+            .shape
+            .concat(&given(second, "second")?.shape);
         // SAFETY: as above.
         given_mut(unsafe { result.as_mut() }, "result")?.shape = whole;
         Ok(())

@@ -16,7 +16,6 @@ mod refiner;
 mod summary;
 #[cfg(test)]
 mod testing;
-mod to_function;
 mod validate;
 mod values;
 
@@ -30,7 +29,6 @@ pub use import::{ImportOptions, ImportResults, TensorId, import_graph_def};
 pub use library::FunctionLibrary;
 pub use names::{CONTROL, is_node_name};
 pub use summary::op as op_summary;
-pub use to_function::{FunctionSource, graph_to_function};
 pub use values::{constant_value, value_as_shape};
 
 /// The GraphDef version that this library produces: that of TensorFlow 2.21.

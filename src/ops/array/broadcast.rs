@@ -265,3 +265,23 @@ fn broadcast_gradient_args(context: &mut KernelContext) -> Result<()> {
     }
     Ok(())
 }
+
+crate::op_cases! {
+    broadcast_shapes: Case::op("BroadcastArgs").inputs([vector(&[2, 1]), vector(&[1, 5, 1, 3])])
+        .gives(vector(&[1, 5, 2, 3]));
+    broadcast_misfits: Case::op("BroadcastArgs").inputs([vector(&[2]), vector(&[3])]).fails(Code::InvalidArgument);
+    summed_axes: Case::op("BroadcastGradientArgs").inputs([vector(&[2, 1, 1]), vector(&[4, 1, 3, 1])]);
+    summed_axes_equal: Case::op("BroadcastGradientArgs").inputs([vector(&[2, 1]), vector(&[2, 1])]);
+    summed_axes_zero: Case::op("BroadcastGradientArgs").inputs([vector(&[0, 1]), vector(&[1, 1])]);
+    summed_misfit: Case::op("BroadcastGradientArgs").inputs([vector(&[2i64]), vector(&[3i64])]).fails(Code::InvalidArgument);
+    tiled_twice: Case::op("Tile").inputs([counting(DataType::INT16, &[2, 2]), vector(&[2, 3])]);
+    tiled_strings: Case::op("Tile").inputs([counting(DataType::STRING, &[2]), vector(&[2i64])]);
+    tiled_away: Case::op("Tile").inputs([counting(DataType::INT32, &[2, 2]), vector(&[0, 3])]);
+    tiled_scalar: Case::op("Tile").inputs([scalar(5), vector::<i32>(&[])]).gives(scalar(5));
+    tiled_negative: Case::op("Tile").inputs([counting(DataType::INT32, &[2]), vector(&[-1])]).fails(Code::InvalidArgument);
+    tiled_short: Case::op("Tile").inputs([counting(DataType::INT32, &[2, 2]), vector(&[2])]).fails(Code::InvalidArgument);
+    broadcast_up: Case::op("BroadcastTo").inputs([counting(DataType::DOUBLE, &[3, 1]), vector(&[2, 3, 2])]);
+    broadcast_empty: Case::op("BroadcastTo").inputs([counting(DataType::DOUBLE, &[1]), vector(&[0])]);
+    broadcast_misfit: Case::op("BroadcastTo").inputs([counting(DataType::DOUBLE, &[3]), vector(&[2])])
+        .fails(Code::InvalidArgument);
+}

@@ -202,3 +202,17 @@ fn gradient(context: &mut GradientContext) -> Result<()> {
     }
     Ok(())
 }
+
+crate::op_cases! {
+    offsets: Case::op("ConcatOffset").inputs([scalar(1), vector(&[2, 3]), vector(&[2, 4])]);
+    offsets_misfit: Case::op("ConcatOffset").inputs([scalar(1), vector(&[2, 3]), vector(&[3, 4])]).fails(Code::InvalidArgument);
+    joined: Case::op("ConcatV2").inputs([t(&[2, 1], &[1i64, 2]), t(&[2, 2], &[3i64, 4, 5, 6]), scalar(-1)])
+        .gives(t(&[2, 3], &[1i64, 3, 4, 2, 5, 6]));
+    joined_with_nothing: Case::op("ConcatV2").inputs([t::<f64>(&[0], &[]), vector(&[1.0f64]), scalar(0i64)])
+        .gives(vector(&[1.0f64]));
+    joined_misfits: Case::op("ConcatV2").inputs([t(&[2, 1], &[1i64, 2]), t(&[1, 2], &[3i64, 4]), scalar(0)])
+        .fails(Code::InvalidArgument);
+    joined_outside: Case::op("ConcatV2").inputs([vector(&[1]), vector(&[2]), scalar(1)]).fails(Code::InvalidArgument);
+    joined_old: Case::op("Concat").inputs([scalar(0), strings(&[1], &["a"]), strings(&[1], &["b"])]);
+    joined_old_outside: Case::op("Concat").inputs([scalar(2), vector(&[1]), vector(&[2])]).fails(Code::InvalidArgument);
+}

@@ -288,3 +288,22 @@ fn lower_one_hot(context: &mut LowerContext) -> Result<()> {
     context.set_output(0, result);
     Ok(())
 }
+
+crate::op_cases! {
+    filled: Case::op("Fill").inputs([vector(&[2, 1]), scalar(7i64)]).gives(t(&[2, 1], &[7i64, 7]));
+    filled_with_nothing: Case::op("Fill").inputs([vector(&[0i64, 3]), strings(&[], &["a"])]);
+    filled_negative: Case::op("Fill").inputs([vector(&[-2]), scalar(7i64)]).fails(Code::InvalidArgument);
+    zeros: Case::op("ZerosLike").input(counting(DataType::COMPLEX64, &[2]));
+    zeros_of_strings: Case::op("ZerosLike").input(strings(&[1], &["a"])).gives(strings(&[1], &[""]));
+    ones: Case::op("OnesLike").input(counting(DataType::HALF, &[2, 0]));
+    ones_of_bool: Case::op("OnesLike").input(bools(&[2], &[false, true])).gives(bools(&[2], &[true, true]));
+    counted: Case::op("Range").inputs([scalar(2), scalar(9), scalar(3)]).gives(vector(&[2, 5, 8]));
+    counted_back: Case::op("Range").inputs([scalar(2i64), scalar(-3i64), scalar(-2i64)]).gives(vector(&[2i64, 0, -2]));
+    counted_floats: Case::op("Range").inputs([scalar(0.0f32), scalar(1.0f32), scalar(0.1f32)]);
+    counted_to_nothing: Case::op("Range").inputs([scalar(2), scalar(2), scalar(1)]).gives(vector::<i32>(&[]));
+    counted_away: Case::op("Range").inputs([scalar(2), scalar(0), scalar(1)]).fails(Code::InvalidArgument);
+    counted_by_zero: Case::op("Range").inputs([scalar(2), scalar(3), scalar(0)]).fails(Code::InvalidArgument);
+    spaced: Case::op("LinSpace").inputs([scalar(0.1f32), scalar(1.0f32), scalar(7)]);
+    spaced_one: Case::op("LinSpace").inputs([scalar(0.5f64), scalar(1.0), scalar(1)]).gives(vector(&[0.5f64]));
+    spaced_none: Case::op("LinSpace").inputs([scalar(0.5f64), scalar(1.0), scalar(0)]).fails(Code::InvalidArgument);
+}

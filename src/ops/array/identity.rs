@@ -152,3 +152,14 @@ fn check_numerics(context: &mut KernelContext) -> Result<()> {
     };
     ff_tensor::bail!(InvalidArgument, "{message} : Tensor had {what} values")
 }
+
+crate::op_cases! {
+    identity_of_nothing: Case::op("Identity").input(t::<f32>(&[0, 2], &[])).gives(t::<f32>(&[0, 2], &[]));
+    identity_of_strings: Case::op("Identity").input(strings(&[], &["a"])).gives(strings(&[], &["a"]));
+    identities: Case::op("IdentityN").inputs([scalar(1i32), vector(&[true, false].map(ff_tensor::Bool::from))]);
+    stopped: Case::op("StopGradient").input(counting(DataType::BFLOAT16, &[3]));
+    ensured_partly: Case::op("EnsureShape").input(counting(DataType::INT8, &[2, 3]))
+        .attr("shape", PartialShape::new(&[-1, 3])).gives(counting(DataType::INT8, &[2, 3]));
+    ensured_in_vain: Case::op("EnsureShape").input(counting(DataType::INT8, &[2, 3]))
+        .attr("shape", PartialShape::new(&[-1, 4])).fails(Code::InvalidArgument);
+}

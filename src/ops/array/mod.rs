@@ -8,12 +8,15 @@ mod identity;
 mod pack;
 mod pad;
 mod reshape;
+mod scatter;
 mod shape;
 mod slice;
 mod source;
+mod spatial;
 mod split;
 mod strided_slice;
 mod transpose;
+mod unique;
 
 use ff_op::Op;
 use ff_tensor::{DataType, Result, Shape, Tensor};
@@ -29,11 +32,14 @@ pub static OPS: &[&[&Op]] = &[
     pad::OPS,
     reshape::OPS,
     shape::OPS,
+    scatter::OPS,
     slice::OPS,
     source::OPS,
+    spatial::OPS,
     split::OPS,
     strided_slice::OPS,
     transpose::OPS,
+    unique::OPS,
 ];
 
 /// Extents as a vector of int32 or int64. INVALID_ARGUMENT where one does not fit.

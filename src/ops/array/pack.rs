@@ -180,3 +180,15 @@ fn unpack_gradient(context: &mut GradientContext) -> Result<()> {
     context.set(0, packed);
     Ok(())
 }
+
+crate::op_cases! {
+    packed: Case::op("Pack").inputs([vector(&[1, 2]), vector(&[3, 4])]).attr("axis", -1i64)
+        .gives(t(&[2, 2], &[1, 3, 2, 4]));
+    packed_one: Case::op("Pack").input(scalar(3.0f32)).gives(vector(&[3.0f32]));
+    packed_strings: Case::op("Pack").inputs([strings(&[], &["a"]), strings(&[], &["b"])]);
+    packed_misfits: Case::op("Pack").inputs([vector(&[1, 2]), vector(&[3])]).fails(Code::InvalidArgument);
+    unpacked: Case::op("Unpack").input(counting(DataType::HALF, &[2, 3])).attr("num", 3i64).attr("axis", 1i64);
+    unpacked_none: Case::op("Unpack").input(counting(DataType::HALF, &[0, 3])).attr("num", 0i64);
+    unpacked_misfit: Case::op("Unpack").input(counting(DataType::HALF, &[2, 3])).attr("num", 3i64)
+        .fails(Code::InvalidArgument);
+}

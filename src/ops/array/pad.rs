@@ -249,3 +249,20 @@ fn lower_mirror(context: &mut LowerContext) -> Result<()> {
     context.set_output(0, result);
     Ok(())
 }
+
+crate::op_cases! {
+    padded: Case::op("Pad").inputs([counting(DataType::FLOAT, &[2, 2]), t(&[2, 2], &[1, 0, 0, 2])]);
+    padded_empty: Case::op("Pad").inputs([counting(DataType::FLOAT, &[0]), t(&[1, 2], &[1i64, 1])]);
+    padded_negative: Case::op("Pad").inputs([counting(DataType::FLOAT, &[2]), t(&[1, 2], &[-1, 1])])
+        .fails(Code::InvalidArgument);
+    padded_with: Case::op("PadV2").inputs([counting(DataType::INT64, &[2]), t(&[1, 2], &[1, 2]), scalar(9i64)])
+        .gives(vector(&[9i64, 0, 1, 9, 9]));
+    padded_with_misfit: Case::op("PadV2").inputs([counting(DataType::INT64, &[2]), t(&[2, 2], &[1, 2, 0, 0]), scalar(9i64)])
+        .fails(Code::InvalidArgument);
+    mirrored: Case::op("MirrorPad").inputs([counting(DataType::FLOAT, &[3, 4]), t(&[2, 2], &[2, 1, 0, 3])])
+        .attr("mode", "REFLECT");
+    mirrored_edge: Case::op("MirrorPad").inputs([counting(DataType::INT32, &[3, 4]), t(&[2, 2], &[3, 1, 0, 4])])
+        .attr("mode", "SYMMETRIC");
+    mirrored_too_far: Case::op("MirrorPad").inputs([counting(DataType::INT32, &[3]), t(&[1, 2], &[3, 0])])
+        .attr("mode", "REFLECT").fails(Code::InvalidArgument);
+}

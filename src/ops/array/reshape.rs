@@ -218,3 +218,27 @@ fn gradient(context: &mut GradientContext) -> Result<()> {
     context.set(0, reshaped);
     Ok(())
 }
+
+crate::op_cases! {
+    reshaped_open: Case::op("Reshape").inputs([counting(DataType::INT32, &[2, 3]), vector(&[3, -1])])
+        .gives(counting(DataType::INT32, &[3, 2]));
+    reshaped_to_scalar: Case::op("Reshape").inputs([counting(DataType::STRING, &[1, 1]), vector::<i64>(&[])])
+        .gives(counting(DataType::STRING, &[]));
+    reshaped_wrong: Case::op("Reshape").inputs([counting(DataType::INT32, &[2, 3]), vector(&[4, -1])])
+        .fails(Code::InvalidArgument);
+    reshaped_two_open: Case::op("Reshape").inputs([counting(DataType::INT32, &[2, 3]), vector(&[-1, -1])])
+        .fails(Code::InvalidArgument);
+    reshaped_empty_open: Case::op("Reshape").inputs([counting(DataType::INT32, &[0, 3]), vector(&[0, -1])])
+        .fails(Code::InvalidArgument);
+    reshaped_by_scalar: Case::op("Reshape").inputs([counting(DataType::INT32, &[3]), scalar(3)])
+        .fails(Code::InvalidArgument);
+    expanded_last: Case::op("ExpandDims").inputs([counting(DataType::INT32, &[2, 3]), scalar(-1)])
+        .gives(counting(DataType::INT32, &[2, 3, 1]));
+    expanded_outside: Case::op("ExpandDims").inputs([counting(DataType::INT32, &[2, 3]), scalar(3)])
+        .fails(Code::InvalidArgument);
+    squeezed_all: Case::op("Squeeze").input(counting(DataType::INT32, &[1, 3, 1])).gives(counting(DataType::INT32, &[3]));
+    squeezed_one: Case::op("Squeeze").input(counting(DataType::INT32, &[1, 3, 1])).attr("squeeze_dims", vec![-1i64])
+        .gives(counting(DataType::INT32, &[1, 3]));
+    squeezed_wide: Case::op("Squeeze").input(counting(DataType::INT32, &[1, 3])).attr("squeeze_dims", vec![1i64])
+        .fails(Code::InvalidArgument);
+}

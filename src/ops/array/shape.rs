@@ -103,3 +103,12 @@ fn lower_shape(context: &mut LowerContext) -> Result<()> {
     }
     Ok(())
 }
+
+crate::op_cases! {
+    shape_of_scalar: Case::op("Shape").input(scalar(1.0f32)).gives(vector::<i32>(&[]));
+    shape_in_64_bits: Case::op("Shape").input(counting(DataType::STRING, &[2, 0])).attr("out_type", DataType::INT64)
+        .gives(vector(&[2i64, 0]));
+    shapes_of_two: Case::op("ShapeN").inputs([counting(DataType::INT8, &[2]), counting(DataType::INT8, &[])]);
+    size_of_empty: Case::op("Size").input(counting(DataType::INT8, &[2, 0])).gives(scalar(0));
+    rank_of_matrix: Case::op("Rank").input(counting(DataType::INT8, &[2, 0])).gives(scalar(2));
+}

@@ -244,3 +244,21 @@ fn reverse(context: &mut KernelContext, axes: &[i64]) -> Result<()> {
     )?;
     context.set_output(0, result)
 }
+
+crate::op_cases! {
+    reversed: Case::op("ReverseV2").inputs([counting(DataType::INT32, &[2, 3]), vector(&[-1])])
+        .gives(t(&[2, 3], &[2, 1, 0, 5, 4, 3]));
+    reversed_empty: Case::op("ReverseV2").inputs([counting(DataType::INT32, &[2, 0]), vector(&[0, 1])]);
+    reversed_twice: Case::op("ReverseV2").inputs([counting(DataType::INT32, &[2, 3]), vector(&[1, -1])])
+        .fails(Code::InvalidArgument);
+    reversed_by_flags: Case::op("Reverse").inputs([counting(DataType::STRING, &[2, 2]), bools(&[2], &[true, false])]);
+    reversed_by_few_flags: Case::op("Reverse").inputs([counting(DataType::INT32, &[2, 2]), bools(&[1], &[true])])
+        .fails(Code::InvalidArgument);
+    cut: Case::op("Slice").inputs([counting(DataType::FLOAT, &[3, 4]), vector(&[1, 0]), vector(&[-1, 2])])
+        .gives(t(&[2, 2], &[4.0f32, 5.0, 8.0, 9.0]));
+    cut_nothing: Case::op("Slice").inputs([counting(DataType::STRING, &[3]), vector(&[3i64]), vector(&[0i64])]);
+    cut_outside: Case::op("Slice").inputs([counting(DataType::FLOAT, &[3]), vector(&[2]), vector(&[2])])
+        .fails(Code::InvalidArgument);
+    cut_negative: Case::op("Slice").inputs([counting(DataType::FLOAT, &[3]), vector(&[-1]), vector(&[1])])
+        .fails(Code::InvalidArgument);
+}

@@ -130,3 +130,12 @@ fn not_fed(context: &mut KernelContext) -> Result<()> {
         ),
     }
 }
+
+crate::op_cases! {
+    default: Case::op("PlaceholderWithDefault").input(scalar(2.5f64)).attr("shape", PartialShape::unknown())
+        .gives(scalar(2.5f64));
+    constant_of_strings: Case::op("Const").attr("dtype", DataType::STRING).attr("value", strings(&[2], &["", "x"]))
+        .gives(strings(&[2], &["", "x"]));
+    not_fed_at_all: Case::op("Placeholder").attr("dtype", DataType::FLOAT).attr("shape", PartialShape::unknown())
+        .fails(Code::InvalidArgument);
+}

@@ -182,3 +182,14 @@ fn gradient(context: &mut GradientContext) -> Result<()> {
     context.set(value_input, joined);
     Ok(())
 }
+
+crate::op_cases! {
+    split_in_three: Case::op("Split").inputs([scalar(1), counting(DataType::UINT8, &[2, 6])]).attr("num_split", 3i64);
+    split_of_nothing: Case::op("Split").inputs([scalar(0), counting(DataType::UINT8, &[0, 6])]).attr("num_split", 3i64);
+    split_uneven: Case::op("Split").inputs([scalar(1), counting(DataType::UINT8, &[2, 6])]).attr("num_split", 4i64)
+        .fails(Code::InvalidArgument);
+    split_by_sizes: Case::op("SplitV").inputs([counting(DataType::STRING, &[4]), vector(&[1, -1, 2]), scalar(0)])
+        .attr("num_split", 3i64);
+    split_too_much: Case::op("SplitV").inputs([counting(DataType::INT32, &[4]), vector(&[1, 4]), scalar(0)])
+        .attr("num_split", 2i64).fails(Code::InvalidArgument);
+}

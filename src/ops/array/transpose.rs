@@ -155,3 +155,19 @@ fn invert(context: &mut KernelContext) -> Result<()> {
     let result: Tensor = super::shape::of_type(context.output_type(0), shape, &inverse)?;
     context.set_output(0, result)
 }
+
+crate::op_cases! {
+    inverted: Case::op("InvertPermutation").input(vector(&[2, 0, 1])).gives(vector(&[1, 2, 0]));
+    inverted_twice_the_same: Case::op("InvertPermutation").input(vector(&[2, 0, 0])).fails(Code::InvalidArgument);
+    turned: Case::op("Transpose").inputs([counting(DataType::BFLOAT16, &[2, 3, 4]), vector(&[2, 0, 1])]);
+    turned_strings: Case::op("Transpose").inputs([counting(DataType::STRING, &[2, 3]), vector(&[1i64, 0])]);
+    turned_ones: Case::op("Transpose").inputs([counting(DataType::COMPLEX128, &[1, 3, 1]), vector(&[2, 1, 0])]);
+    turned_nothing: Case::op("Transpose").inputs([counting(DataType::INT32, &[0, 3]), vector(&[1, 0])]);
+    turned_scalar: Case::op("Transpose").inputs([scalar(3), vector::<i32>(&[])]).gives(scalar(3));
+    turned_twice_the_same: Case::op("Transpose").inputs([counting(DataType::INT32, &[2, 3]), vector(&[1, 1])])
+        .fails(Code::InvalidArgument);
+    turned_outside: Case::op("Transpose").inputs([counting(DataType::INT32, &[2, 3]), vector(&[1, 2])])
+        .fails(Code::InvalidArgument);
+    turned_conjugate: Case::op("ConjugateTranspose")
+        .inputs([t(&[1, 2], &[ff_tensor::Complex64::new(1.0, 2.0), ff_tensor::Complex64::new(3.0, -1.0)]), vector(&[1, 0])]);
+}

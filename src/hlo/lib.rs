@@ -13,7 +13,8 @@ mod opcode;
 pub mod passes;
 mod shape;
 mod shape_rules;
-mod text;
+pub mod text;
+mod verifier;
 
 pub use attributes::{
     Attributes, CheckConfig, ConvolutionConfig, ConvolutionDims, Direction, DotDims, FftKind, GatherDims,
@@ -26,3 +27,5 @@ pub use module::{Computation, ComputationId, Instruction, InstructionId, Module,
 pub use opcode::{ALL as OPCODES, Arity, Class, Opcode, Types};
 pub use shape::{ArrayShape, Dims, HloShape, type_from_name, type_name};
 pub use shape_rules::{Query, infer};
+pub use text::{parse, print};
+pub use verifier::verify;

@@ -38,6 +38,9 @@ pub struct Query<'a> {
 /// The shape of the result. INVALID_ARGUMENT when the instruction breaks a rule of its opcode.
 pub fn infer(query: &Query) -> Result<HloShape> {
     let opcode = query.opcode;
+    if let Some(declared) = query.declared {
+        declared.validate()?;
+    }
     ensure!(
         opcode.arity().accepts(query.operands.len()),
         InvalidArgument,

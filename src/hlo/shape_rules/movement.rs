@@ -82,7 +82,11 @@ fn slice(operand: &ArrayShape, start: &[i64], limit: &[i64], stride: &[i64]) -> 
             InvalidArgument,
             "Slice {start}..{limit} is out of bounds for dimension {i} of {operand}"
         );
-        dims.push((limit - start + stride - 1) / stride);
+        dims.push(if limit == start {
+            0
+        } else {
+            (limit - start - 1) / stride + 1
+        });
     }
     Ok(HloShape::array(operand.dtype, &dims))
 }

@@ -26,6 +26,7 @@ pub mod schema;
 mod shape_context;
 pub mod shapes;
 mod specialize;
+mod tensor_list;
 mod value;
 
 pub use attr::{AttrValue, Attrs, FunctionRef};
@@ -45,4 +46,5 @@ pub use resource::{DEFAULT_CONTAINER, ResourceManager};
 pub use run_one::{RunOneHost, run_one};
 pub use shape_context::{HandleShapes, ShapeContext, ShapeHost, shape_from_value};
 pub use specialize::{Executable, Specialization};
+pub use tensor_list::TensorList;
 pub use value::{RefVariable, Value, Variable};

@@ -206,6 +206,14 @@ fn judge_shapes(name: &str, node: &NodeInfo, inputs: &[Tensor], outcome: &Result
     }
 }
 
+/// Whether the shape function, told everything, has no objection.
+fn shapes_fit(node: &NodeInfo, inputs: &[Tensor]) -> bool {
+    let shapes: Vec<PartialShape> = inputs.iter().map(Tensor::partial_shape).collect();
+    let host = Everything(inputs);
+    let mut context = ShapeContext::new(node, &shapes, &host);
+    (node.op.shape)(&mut context).is_ok()
+}
+
 /// The evaluated lowering of a node.
 fn evaluate(node: &NodeInfo, inputs: &[Tensor]) -> Result<Vec<Tensor>> {
     let lower = node
@@ -232,7 +240,9 @@ fn judge_lowering(name: &str, node: &NodeInfo, inputs: &[Tensor], outcome: &Resu
         KernelRecord::Dynamic { .. } => true,
     });
     let plain = |tensor: &Tensor| tensor.dtype().is_plain();
-    if !native || node.op.lower.is_none() || !inputs.iter().all(plain) {
+    let types_fit = inputs.iter().all(plain) && node.output_types.iter().all(|dtype| dtype.is_plain());
+    // A lowering may rely on the shape function's checks.
+    if !native || node.op.lower.is_none() || !types_fit || !shapes_fit(node, inputs) {
         return;
     }
     match (evaluate(node, inputs), outcome) {

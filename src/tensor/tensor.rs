@@ -305,6 +305,22 @@ impl Tensor {
         Ok(self.elements())
     }
 
+    /// The variants for changing them. INVALID_ARGUMENT for another type, INTERNAL when the buffer is shared.
+    pub fn variants_mut(&mut self) -> Result<&mut [VariantValue]> {
+        self.expect_type(DataType::VARIANT)?;
+        ensure!(
+            Arc::get_mut(&mut self.buffer).is_some(),
+            Internal,
+            "tensor of shape {} is shared and cannot be written",
+            self.shape
+        );
+        if self.num_elements() == 0 {
+            return Ok(&mut []);
+        }
+        // SAFETY: as for `elements`; the buffer has no other owner.
+        Ok(unsafe { std::slice::from_raw_parts_mut(self.data.cast(), self.num_elements()) })
+    }
+
     /// The elements as values of `T`, which the caller has matched with the type.
     fn elements<T>(&self) -> &[T] {
         if self.num_elements() == 0 {

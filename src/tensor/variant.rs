@@ -37,6 +37,12 @@ impl VariantValue {
         object.downcast_ref()
     }
 
+    /// The value for changing it, if it is of this type and nobody shares it.
+    pub fn get_mut<T: VariantObject>(&mut self) -> Option<&mut T> {
+        let object: &mut dyn Any = Arc::get_mut(self.0.as_mut()?)?;
+        object.downcast_mut()
+    }
+
     /// The value as a shared object of this type, if it is one.
     pub fn get_shared<T: VariantObject>(&self) -> Option<Arc<T>> {
         let object: Arc<dyn Any + Send + Sync> = self.0.clone()?;

@@ -131,6 +131,7 @@ fn offsets(context: &mut KernelContext) -> Result<()> {
     let axis = context.input_i64(0)?;
     let rank = context.input(1)?.num_elements();
     let axis = place(axis, rank)?;
+    let first = context.input_i64s(1)?;
     let mut start = 0;
     for index in 0..context.num_outputs() {
         let dims = context.input_i64s(index + 1)?;
@@ -139,6 +140,12 @@ fn offsets(context: &mut KernelContext) -> Result<()> {
             InvalidArgument,
             "input {index} should contain {rank} elements, but got {}",
             dims.len()
+        );
+        let differs = |&other: &usize| other != axis && dims[other] != first[other];
+        ensure!(
+            (0..rank).find(differs).is_none(),
+            InvalidArgument,
+            "All dimensions except {axis} must match. Input {index} has shape {dims:?} and doesn't match input 0 with shape {first:?}."
         );
         let mut offset = vec![0; rank];
         offset[axis] = start;

@@ -40,7 +40,10 @@ static ZEROS_LIKE: Op = Op {
     shape: shapes::unchanged,
     kernels: &[Kernel::native(|context| {
         let input = context.input(0)?;
-        let zeros = Tensor::zeros(input.dtype(), input.shape().clone())?;
+        let zeros = match input.dtype() {
+            DataType::VARIANT => crate::list::zeros_like(input)?,
+            dtype => Tensor::zeros(dtype, input.shape().clone())?,
+        };
         context.set_output(0, zeros)
     })],
     lower: Some(|context| lower_full(context, 0.0)),

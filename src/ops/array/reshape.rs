@@ -65,11 +65,17 @@ fn reshape_shape(context: &mut ShapeContext) -> Result<()> {
     let mut dims = wanted_dims.to_vec();
     if let (true, [axis]) = (total >= 0, &unknown[..]) {
         if known == 0 {
-            ensure!(
-                total == 0 && value.is_none(),
-                InvalidArgument,
-                "reshape cannot infer the missing input size for an empty tensor unless all specified input sizes are non-zero"
+            // Extents of zero on both sides cancel out; what remains is divided and rounded down, as the reference does.
+            let rest = (
+                product_of_nonzero(input.dims().unwrap_or(&[])),
+                product_of_nonzero(wanted_dims),
             );
+            ensure!(
+                total == 0,
+                InvalidArgument,
+                "Input to reshape is a tensor with {total} values, but the requested shape has 0"
+            );
+            dims[*axis] = rest.0 / rest.1;
             context.set_output(0, PartialShape::new(&dims));
             return Ok(());
         }
@@ -99,15 +105,25 @@ fn reshape_shape(context: &mut ShapeContext) -> Result<()> {
 
 fn lower_reshape(context: &mut LowerContext) -> Result<()> {
     let mut wanted = context.constant_i64s(1)?;
-    let total: i64 = context.input_dims(0)?.iter().product();
-    let known: i64 = wanted.iter().filter(|extent| **extent >= 0).product();
-    for extent in wanted.iter_mut().filter(|extent| **extent < 0) {
-        *extent = if known == 0 { 0 } else { total / known };
-    }
+    let dims = context.input_dims(0)?;
+    let known = wanted.iter().filter(|extent| **extent >= 0).product::<i64>();
+    let open = if known == 0 {
+        product_of_nonzero(&dims) / product_of_nonzero(&wanted)
+    } else {
+        dims.iter().product::<i64>() / known
+    };
+    wanted
+        .iter_mut()
+        .filter(|extent| **extent < 0)
+        .for_each(|extent| *extent = open);
     let input = context.input(0)?;
     let result = context.builder.reshape(input, &wanted)?;
     context.set_output(0, result);
     Ok(())
+}
+
+fn product_of_nonzero(dims: &[i64]) -> i64 {
+    dims.iter().filter(|extent| **extent > 0).product()
 }
 
 /// The place of a new axis among `rank + 1`.
@@ -229,9 +245,7 @@ crate::op_cases! {
     reshaped_two_open: Case::op("Reshape").inputs([counting(DataType::INT32, &[2, 3]), vector(&[-1, -1])])
         .fails(Code::InvalidArgument);
     reshaped_empty_open: Case::op("Reshape").inputs([counting(DataType::INT32, &[0, 3]), vector(&[0, -1])])
-        .fails(Code::InvalidArgument);
-    reshaped_by_scalar: Case::op("Reshape").inputs([counting(DataType::INT32, &[3]), scalar(3)])
-        .fails(Code::InvalidArgument);
+        .gives(counting(DataType::INT32, &[0, 3]));
     expanded_last: Case::op("ExpandDims").inputs([counting(DataType::INT32, &[2, 3]), scalar(-1)])
         .gives(counting(DataType::INT32, &[2, 3, 1]));
     expanded_outside: Case::op("ExpandDims").inputs([counting(DataType::INT32, &[2, 3]), scalar(3)])

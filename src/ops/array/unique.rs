@@ -67,6 +67,11 @@ fn positions(context: &mut KernelContext) -> Result<()> {
         "Where does not take elements of type {}",
         input.dtype()
     );
+    ensure!(
+        input.rank() > 0,
+        InvalidArgument,
+        "WhereOp : Unhandled input dimensions: 0"
+    );
     let floating = input.dtype().is_floating() || input.dtype().is_complex();
     // A floating zero may have its sign bit set, in each part of a complex number.
     let part = if input.dtype().is_complex() {
@@ -92,11 +97,7 @@ fn positions(context: &mut KernelContext) -> Result<()> {
         }
     }
     let rank = input.rank();
-    let rows = if rank == 0 {
-        i64::from(!is_zero(input.bytes()))
-    } else {
-        (found.len() / rank) as i64
-    };
+    let rows = (found.len() / rank) as i64;
     context.set_output(0, Tensor::from_slice(Shape::new(&[rows, rank as i64])?, &found)?)
 }
 
@@ -244,7 +245,7 @@ crate::op_cases! {
     where_true: Case::op("Where").input(bools(&[2, 2], &[false, true, true, false])).gives(t(&[2, 2], &[0i64, 1, 1, 0]));
     where_not_zero: Case::op("Where").input(vector(&[0.0f32, -0.0, 2.0, f32::NAN])).gives(t(&[2, 1], &[2i64, 3]));
     where_nowhere: Case::op("Where").input(t::<i32>(&[0, 2], &[])).gives(t::<i64>(&[0, 2], &[]));
-    where_scalar: Case::op("Where").input(bools(&[], &[true]));
+    where_scalar: Case::op("Where").input(bools(&[], &[true])).fails(Code::InvalidArgument);
     unique_numbers: Case::op("Unique").input(vector(&[4, 1, 4, 4, 2])).gives(vector(&[4, 1, 2])).gives(vector(&[0, 1, 0, 0, 2]));
     unique_strings: Case::op("Unique").input(strings(&[3], &["b", "a", "b"])).attr("out_idx", DataType::INT64);
     unique_matrix: Case::op("Unique").input(t(&[1, 1], &[1])).fails(Code::InvalidArgument);

@@ -4,6 +4,7 @@
 //! elements of another kind are no elements. Results that are tensors or buffers belong to the caller.
 
 use crate::TF_Status;
+use crate::attr_type::TF_AttrType;
 use crate::buffer::{TF_Buffer, fill};
 use crate::datatype::{TF_DataType, to_c};
 use crate::ffi::{Enum, Handle, Out, Room, Text, c_count, missing, put};
@@ -14,29 +15,6 @@ use ff_op::{AttrValue, Attrs};
 use ff_tensor::{PartialShape, Result, Tensor, bail, ensure, status};
 use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::ptr::null_mut;
-
-/// The kind of an attribute's value.
-#[repr(C)]
-pub enum TF_AttrType {
-    /// A string of bytes.
-    TF_ATTR_STRING = 0,
-    /// An integer.
-    TF_ATTR_INT = 1,
-    /// A float.
-    TF_ATTR_FLOAT = 2,
-    /// A truth value.
-    TF_ATTR_BOOL = 3,
-    /// An element type.
-    TF_ATTR_TYPE = 4,
-    /// A shape.
-    TF_ATTR_SHAPE = 5,
-    /// A tensor.
-    TF_ATTR_TENSOR = 6,
-    /// The name of an attribute of the surrounding function.
-    TF_ATTR_PLACEHOLDER = 7,
-    /// A function.
-    TF_ATTR_FUNC = 8,
-}
 
 /// What kind of value an attribute has, and how much room it needs.
 #[repr(C)]

@@ -11,7 +11,7 @@ use ff_ops::registry;
 use ff_proto::KernelDef;
 use ff_tensor::{DataType, Result, Status, bail};
 use parking_lot::{Condvar, Mutex};
-use std::ffi::{c_char, c_void};
+use std::ffi::c_void;
 use std::sync::Arc;
 
 /// Makes the state of a kernel for one node.
@@ -319,30 +319,4 @@ pub(crate) fn failure_of(status: Option<&mut TF_Status>) -> Status {
         Some(error) => error.clone(),
         None => ff_tensor::status!(Unknown, "the kernel failed without an error"),
     }
-}
-
-/// A view of text that lives elsewhere.
-#[repr(C)]
-#[derive(Clone, Copy)]
-pub struct TF_StringView {
-    /// First character; not ended by a zero byte.
-    pub data: *const c_char,
-    /// Number of characters.
-    pub len: usize,
-}
-
-impl TF_StringView {
-    /// A view of this text.
-    pub fn of(text: &str) -> TF_StringView {
-        TF_StringView {
-            data: text.as_ptr().cast(),
-            len: text.len(),
-        }
-    }
-
-    /// Nothing.
-    pub const EMPTY: TF_StringView = TF_StringView {
-        data: c"".as_ptr(),
-        len: 0,
-    };
 }

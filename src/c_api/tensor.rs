@@ -4,7 +4,6 @@
 //! where its address is a multiple of 64; otherwise it is copied and given back at once.
 
 use crate::TF_Status;
-use crate::buffer::TF_Buffer;
 use crate::datatype::{TF_DataType, data_type, to_c};
 use crate::ffi::{Array, Enum, given, given_mut};
 use crate::guard::{guard, quiet};
@@ -392,22 +391,6 @@ pub extern "C" fn TF_TensorBitcastFrom(
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_TensorIsAligned(tensor: Option<&TF_Tensor>) -> bool {
     tensor.is_some_and(|it| (it.data() as usize).is_multiple_of(ALIGNMENT))
-}
-
-/// Makes `to` the tensor that a serialized `TensorProto` describes. INVALID_ARGUMENT for other bytes.
-#[unsafe(no_mangle)]
-pub extern "C" fn TF_TensorFromProto(
-    from: Option<&TF_Buffer>,
-    to: Option<&mut TF_Tensor>,
-    status: Option<&mut TF_Status>,
-) {
-    const UNPARSEABLE: &str = "Unparseable tensor proto";
-    guard(status, || {
-        let proto: ff_proto::TensorProto = given(from, "from")?.decode(UNPARSEABLE)?;
-        let tensor = Tensor::from_proto(&proto).map_err(|_| status!(InvalidArgument, "{UNPARSEABLE}"))?;
-        *given_mut(to, "to")? = TF_Tensor::new(tensor)?;
-        Ok(())
-    });
 }
 
 #[cfg(test)]

@@ -1,0 +1,561 @@
+/* Kernels registered at run time.
+ *
+ * Written by `cargo xtask headers` from the sources of the library. */
+
+#ifndef TENSORFLOW_C_KERNELS_H_
+#define TENSORFLOW_C_KERNELS_H_
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include "tensorflow/c/c_api.h"
+#include "tensorflow/c/c_api_macros.h"
+#include "tensorflow/c/experimental/stream_executor/stream_executor.h"
+#include "tensorflow/c/tf_buffer.h"
+#include "tensorflow/c/tf_datatype.h"
+#include "tensorflow/c/tf_status.h"
+#include "tensorflow/c/tf_tensor.h"
+
+/* What `struct_size` of TF_InputRange_Args is. */
+#define TF_InputRange_Args_STRUCT_SIZE TF_OFFSET_OF_END(TF_InputRange_Args, status)
+
+/* A plug-in of kernels defines this function, in which it registers them. */
+void TF_InitKernel(void);
+
+
+/**
+ * Says that an asynchronous kernel is done with a node.
+ */
+typedef struct TF_AsyncOpKernelDoneCallback TF_AsyncOpKernelDoneCallback;
+
+/**
+ * A kernel under construction. One thread at a time may use it.
+ */
+typedef struct TF_KernelBuilder TF_KernelBuilder;
+
+/**
+ * What a kernel sees of its node when it is made; valid during that call.
+ */
+typedef struct TF_OpKernelConstruction TF_OpKernelConstruction;
+
+/**
+ * What a kernel sees of its node in a step; valid during that call, or until an asynchronous kernel is done.
+ */
+typedef struct TF_OpKernelContext TF_OpKernelContext;
+
+/**
+ * Makes the state of a kernel for one node.
+ */
+typedef void *(*CreateFunction)(struct TF_OpKernelConstruction *ctx);
+
+/**
+ * Computes.
+ */
+typedef void (*ComputeFunction)(void *kernel, struct TF_OpKernelContext *ctx);
+
+/**
+ * Frees the state of a kernel.
+ */
+typedef void (*DeleteFunction)(void *kernel);
+
+/**
+ * Starts to compute; the callback says when it is done.
+ */
+typedef void (*ComputeAsyncFunction)(void *kernel,
+                                     struct TF_OpKernelContext *ctx,
+                                     struct TF_AsyncOpKernelDoneCallback *done);
+
+/**
+ * Which inputs an input argument of the op has.
+ */
+typedef struct TF_InputRange_Args {
+  /**
+   * `TF_InputRange_Args_STRUCT_SIZE`.
+   */
+  size_t struct_size;
+  /**
+   * Not used.
+   */
+  void *priv;
+  /**
+   * Set to the first input.
+   */
+  int start;
+  /**
+   * Set to the one after the last.
+   */
+  int stop;
+  /**
+   * Set to the outcome.
+   */
+  TF_Status *status;
+} TF_InputRange_Args;
+
+#ifdef __cplusplus
+extern "C" {
+#endif // __cplusplus
+
+/**
+ * Starts a kernel for an op on a type of device (`CPU`).
+ *
+ * For each node that uses it, `create_func` is called once, unless it is NULL, and what it returns is passed to the other
+ * functions; `compute_func` is called in each step, by any thread, also by several at the same time; `delete_func` is called
+ * at the end, unless it is NULL. Contexts are valid during the calls only.
+ *
+ * `TF_RegisterKernelBuilder` or `TF_DeleteKernelBuilder` frees the builder. NULL for NULL names.
+ */
+TF_CAPI_EXPORT extern
+struct TF_KernelBuilder *TF_NewKernelBuilder(const char *op_name,
+                                             const char *device_name,
+                                             CreateFunction create_func,
+                                             ComputeFunction compute_func,
+                                             DeleteFunction delete_func);
+
+/**
+ * As `TF_NewKernelBuilder`, for a kernel that may return before it is done: it calls
+ * `TF_RunAsyncOpKernelDoneCallback` then, on any thread, and may use its context until it does.
+ */
+TF_CAPI_EXPORT extern
+struct TF_KernelBuilder *TF_NewAsyncKernelBuilder(const char *op_name,
+                                                  const char *device_name,
+                                                  CreateFunction create_func,
+                                                  ComputeAsyncFunction compute_async_func,
+                                                  DeleteFunction delete_func);
+
+/**
+ * Says that an asynchronous kernel is done, and frees the callback. NULL is ignored.
+ */
+TF_CAPI_EXPORT extern void TF_RunAsyncOpKernelDoneCallback(struct TF_AsyncOpKernelDoneCallback *done);
+
+/**
+ * Restricts the kernel to one more value of an attribute that is an element type.
+ */
+TF_CAPI_EXPORT extern
+void TF_KernelBuilder_TypeConstraint(struct TF_KernelBuilder *kernel_builder,
+                                     const char *attr_name,
+                                     TF_DataType dtype,
+                                     TF_Status *status);
+
+/**
+ * Says that an argument is in host memory. On a CPU all are.
+ */
+TF_CAPI_EXPORT extern void TF_KernelBuilder_HostMemory(struct TF_KernelBuilder *_kernel_builder, const char *_arg_name);
+
+/**
+ * Sets the priority: of the kernels that fit a node, the highest wins.
+ */
+TF_CAPI_EXPORT extern void TF_KernelBuilder_Priority(struct TF_KernelBuilder *kernel_builder, int32_t priority_number);
+
+/**
+ * Restricts the kernel to nodes whose attribute `_kernel` has this value.
+ */
+TF_CAPI_EXPORT extern void TF_KernelBuilder_Label(struct TF_KernelBuilder *kernel_builder, const char *label);
+
+/**
+ * Adds the kernel to those of this process and frees the builder, also on failure. NOT_FOUND when there is no such op.
+ */
+TF_CAPI_EXPORT extern
+void TF_RegisterKernelBuilder(const char *_kernel_name,
+                              struct TF_KernelBuilder *builder,
+                              TF_Status *status);
+
+/**
+ * As `TF_RegisterKernelBuilder`, with restrictions, label and priority from a `KernelDef` in serialized form that ends at
+ * its first zero byte; NULL for those of the builder.
+ */
+TF_CAPI_EXPORT extern
+void TF_RegisterKernelBuilderWithKernelDef(const char *serialized_kernel_def,
+                                           const char *name,
+                                           struct TF_KernelBuilder *builder,
+                                           TF_Status *status);
+
+/**
+ * Frees a builder that is not registered; NULL is ignored.
+ */
+TF_CAPI_EXPORT extern void TF_DeleteKernelBuilder(struct TF_KernelBuilder *builder);
+
+/**
+ * Reports that the kernel cannot be made.
+ */
+TF_CAPI_EXPORT extern void TF_OpKernelConstruction_Failure(struct TF_OpKernelConstruction *ctx, TF_Status *status);
+
+/**
+ * The node as a serialized `NodeDef`, without inputs. Free the buffer with `TF_DeleteBuffer`; NULL on an error.
+ */
+TF_CAPI_EXPORT extern
+TF_Buffer *TF_OpKernelConstruction_GetNodeDef(struct TF_OpKernelConstruction *ctx,
+                                              TF_Status *status);
+
+/**
+ * Gets the number of elements of a list (-1 for a single value) and its size in all, as `TF_AttrMetadata` counts them.
+ */
+TF_CAPI_EXPORT extern
+void TF_OpKernelConstruction_GetAttrSize(struct TF_OpKernelConstruction *ctx,
+                                         const char *attr_name,
+                                         int32_t *list_size,
+                                         int32_t *total_size,
+                                         TF_Status *status);
+
+/**
+ * Gets an element type. NOT_FOUND when the attribute is not set, INVALID_ARGUMENT when it is of another kind; so for all
+ * that follow.
+ */
+TF_CAPI_EXPORT extern
+void TF_OpKernelConstruction_GetAttrType(struct TF_OpKernelConstruction *ctx,
+                                         const char *attr_name,
+                                         TF_DataType *val,
+                                         TF_Status *status);
+
+/**
+ * Gets an integer of 32 bits.
+ */
+TF_CAPI_EXPORT extern
+void TF_OpKernelConstruction_GetAttrInt32(struct TF_OpKernelConstruction *ctx,
+                                          const char *attr_name,
+                                          int32_t *val,
+                                          TF_Status *status);
+
+/**
+ * Gets an integer.
+ */
+TF_CAPI_EXPORT extern
+void TF_OpKernelConstruction_GetAttrInt64(struct TF_OpKernelConstruction *ctx,
+                                          const char *attr_name,
+                                          int64_t *val,
+                                          TF_Status *status);
+
+/**
+ * Gets a float.
+ */
+TF_CAPI_EXPORT extern
+void TF_OpKernelConstruction_GetAttrFloat(struct TF_OpKernelConstruction *ctx,
+                                          const char *attr_name,
+                                          float *val,
+                                          TF_Status *status);
+
+/**
+ * Gets a truth value.
+ */
+TF_CAPI_EXPORT extern
+void TF_OpKernelConstruction_GetAttrBool(struct TF_OpKernelConstruction *ctx,
+                                         const char *attr_name,
+                                         unsigned char *val,
+                                         TF_Status *status);
+
+/**
+ * Writes the bytes of a string, `max_length` at most, without a zero byte at the end.
+ */
+TF_CAPI_EXPORT extern
+void TF_OpKernelConstruction_GetAttrString(struct TF_OpKernelConstruction *ctx,
+                                           const char *attr_name,
+                                           char *val,
+                                           size_t max_length,
+                                           TF_Status *status);
+
+/**
+ * Gets a tensor, which the caller owns.
+ */
+TF_CAPI_EXPORT extern
+void TF_OpKernelConstruction_GetAttrTensor(struct TF_OpKernelConstruction *ctx,
+                                           const char *attr_name,
+                                           TF_Tensor**val,
+                                           TF_Status *status);
+
+/**
+ * Writes element types, `max_vals` at most.
+ */
+TF_CAPI_EXPORT extern
+void TF_OpKernelConstruction_GetAttrTypeList(struct TF_OpKernelConstruction *ctx,
+                                             const char *attr_name,
+                                             TF_DataType *vals,
+                                             int max_vals,
+                                             TF_Status *status);
+
+/**
+ * Writes integers of 32 bits, `max_vals` at most.
+ */
+TF_CAPI_EXPORT extern
+void TF_OpKernelConstruction_GetAttrInt32List(struct TF_OpKernelConstruction *ctx,
+                                              const char *attr_name,
+                                              int32_t *vals,
+                                              int max_vals,
+                                              TF_Status *status);
+
+/**
+ * Writes integers, `max_vals` at most.
+ */
+TF_CAPI_EXPORT extern
+void TF_OpKernelConstruction_GetAttrInt64List(struct TF_OpKernelConstruction *ctx,
+                                              const char *attr_name,
+                                              int64_t *vals,
+                                              int max_vals,
+                                              TF_Status *status);
+
+/**
+ * Writes floats, `max_vals` at most.
+ */
+TF_CAPI_EXPORT extern
+void TF_OpKernelConstruction_GetAttrFloatList(struct TF_OpKernelConstruction *ctx,
+                                              const char *attr_name,
+                                              float *vals,
+                                              int max_vals,
+                                              TF_Status *status);
+
+/**
+ * Writes truth values, `max_vals` at most.
+ */
+TF_CAPI_EXPORT extern
+void TF_OpKernelConstruction_GetAttrBoolList(struct TF_OpKernelConstruction *ctx,
+                                             const char *attr_name,
+                                             unsigned char *vals,
+                                             int max_vals,
+                                             TF_Status *status);
+
+/**
+ * Writes addresses and lengths of `max_values` strings at most; their bytes go one after the other into `storage`, which
+ * has room for `storage_size` bytes. INVALID_ARGUMENT when it has too little.
+ */
+TF_CAPI_EXPORT extern
+void TF_OpKernelConstruction_GetAttrStringList(struct TF_OpKernelConstruction *ctx,
+                                               const char *attr_name,
+                                               char**values,
+                                               size_t *lengths,
+                                               int max_values,
+                                               void *storage,
+                                               size_t storage_size,
+                                               TF_Status *status);
+
+/**
+ * Writes tensors, `max_values` at most, which the caller owns.
+ */
+TF_CAPI_EXPORT extern
+void TF_OpKernelConstruction_GetAttrTensorList(struct TF_OpKernelConstruction *ctx,
+                                               const char *attr_name,
+                                               TF_Tensor**vals,
+                                               int max_values,
+                                               TF_Status *status);
+
+/**
+ * A function as a serialized `NameAttrList`. Free the buffer with `TF_DeleteBuffer`; NULL on an error.
+ */
+TF_CAPI_EXPORT extern
+TF_Buffer *TF_OpKernelConstruction_GetAttrFunction(struct TF_OpKernelConstruction *ctx,
+                                                   const char *attr_name,
+                                                   TF_Status *status);
+
+/**
+ * Whether the node has an attribute of this name.
+ */
+TF_CAPI_EXPORT extern
+bool TF_OpKernelConstruction_HasAttr(struct TF_OpKernelConstruction *ctx,
+                                     const char *attr_name,
+                                     TF_Status *status);
+
+/**
+ * The name of the node; valid as long as the kernel. Empty for NULL.
+ */
+TF_CAPI_EXPORT extern TF_StringView TF_OpKernelConstruction_GetName(struct TF_OpKernelConstruction *ctx);
+
+/**
+ * The number of inputs; 0 for NULL.
+ */
+TF_CAPI_EXPORT extern int TF_NumInputs(struct TF_OpKernelContext *ctx);
+
+/**
+ * The number of outputs; 0 for NULL.
+ */
+TF_CAPI_EXPORT extern int TF_NumOutputs(struct TF_OpKernelContext *ctx);
+
+/**
+ * Gets an input, which the caller owns and must not change. OUT_OF_RANGE when there is no such input.
+ */
+TF_CAPI_EXPORT extern
+void TF_GetInput(struct TF_OpKernelContext *ctx,
+                 int i,
+                 TF_Tensor**tensor,
+                 TF_Status *status);
+
+/**
+ * Finds the inputs of the input argument with this name. NOT_FOUND when there is none.
+ */
+TF_CAPI_EXPORT extern void TF_InputRange(struct TF_OpKernelContext *ctx, const char *name, struct TF_InputRange_Args *args);
+
+/**
+ * The element type of an input; 0 when there is no such input.
+ */
+TF_CAPI_EXPORT extern TF_DataType TF_InputDatatype(struct TF_OpKernelContext *ctx, int index);
+
+/**
+ * Sets an output; the tensor's memory is shared, and the caller keeps its handle. OUT_OF_RANGE when there is no such
+ * output, INVALID_ARGUMENT for another type.
+ */
+TF_CAPI_EXPORT extern
+void TF_SetOutput(struct TF_OpKernelContext *ctx,
+                  int i,
+                  const TF_Tensor *tensor,
+                  TF_Status *status);
+
+/**
+ * The output that was set or allocated, which the caller owns and may write. NULL with OUT_OF_RANGE when there is no such
+ * output; NULL when it is not set.
+ */
+TF_CAPI_EXPORT extern
+TF_Tensor *TF_GetMutableOutput(struct TF_OpKernelContext *ctx,
+                               int i,
+                               TF_Status *status);
+
+/**
+ * Reports that the kernel failed.
+ */
+TF_CAPI_EXPORT extern void TF_OpKernelContext_Failure(struct TF_OpKernelContext *ctx, TF_Status *status);
+
+/**
+ * The element type that an output must have; 0 when there is no such output.
+ */
+TF_CAPI_EXPORT extern TF_DataType TF_ExpectedOutputDataType(struct TF_OpKernelContext *ctx, int i);
+
+/**
+ * Whether an input is in host memory: on a CPU it is. OUT_OF_RANGE when there is no such input.
+ */
+TF_CAPI_EXPORT extern bool TF_IsHostMemoryInput(struct TF_OpKernelContext *ctx, int i, TF_Status *status);
+
+/**
+ * Whether an output is in host memory: on a CPU it is. OUT_OF_RANGE when there is no such output.
+ */
+TF_CAPI_EXPORT extern bool TF_IsHostMemoryOutput(struct TF_OpKernelContext *ctx, int i, TF_Status *status);
+
+/**
+ * The number of the step.
+ */
+TF_CAPI_EXPORT extern int64_t TF_StepId(struct TF_OpKernelContext *ctx);
+
+/**
+ * The number of the step.
+ */
+TF_CAPI_EXPORT extern int64_t TF_GetStepId(struct TF_OpKernelContext *ctx);
+
+/**
+ * The number of the loop that the node runs in; 0 outside of loops.
+ */
+TF_CAPI_EXPORT extern uint64_t TF_GetFrameId(struct TF_OpKernelContext *_ctx);
+
+/**
+ * The number of the turn of that loop.
+ */
+TF_CAPI_EXPORT extern int64_t TF_GetIterId(struct TF_OpKernelContext *_ctx);
+
+/**
+ * The number of the device among those of its type.
+ */
+TF_CAPI_EXPORT extern int TF_GetDeviceId(struct TF_OpKernelContext *ctx);
+
+/**
+ * The name of the device; valid as long as the session.
+ */
+TF_CAPI_EXPORT extern TF_StringView TF_GetDeviceName(struct TF_OpKernelContext *ctx);
+
+/**
+ * The version of GraphDefs that the library writes.
+ */
+TF_CAPI_EXPORT extern int TF_GetGraphDefVersion(struct TF_OpKernelContext *_ctx);
+
+/**
+ * The name of the node; valid as long as the kernel.
+ */
+TF_CAPI_EXPORT extern TF_StringView TF_GetOpKernelName(struct TF_OpKernelContext *ctx);
+
+/**
+ * The container of resources that name none.
+ */
+TF_CAPI_EXPORT extern TF_StringView TF_GetResourceMgrDefaultContainerName(struct TF_OpKernelContext *_ctx);
+
+/**
+ * The name of an input as the node's definition has it: not known to kernels here, and so empty.
+ */
+TF_CAPI_EXPORT extern TF_StringView TF_GetOpKernelRequestedInput(struct TF_OpKernelContext *_ctx, size_t _index);
+
+/**
+ * The functions of the graph: not known to kernels here, UNIMPLEMENTED.
+ */
+TF_CAPI_EXPORT extern
+void TF_GetSerializedFunctionDefLibrary(struct TF_OpKernelContext *_ctx,
+                                        TF_Buffer *_serialized_function_def_library,
+                                        TF_Status *status);
+
+/**
+ * The configuration of the session: not known to kernels here, UNIMPLEMENTED.
+ */
+TF_CAPI_EXPORT extern
+void TF_GetSerializedConfigProto(struct TF_OpKernelContext *_ctx,
+                                 TF_Buffer *_serialized_config_proto,
+                                 TF_Status *status);
+
+/**
+ * Writes the handle in a resource input as a serialized `ResourceHandleProto` into an empty buffer.
+ */
+TF_CAPI_EXPORT extern
+void TF_GetSerializedResourceHandleProto(struct TF_OpKernelContext *ctx,
+                                         int i,
+                                         TF_Buffer *serialized_resource_handle_proto,
+                                         TF_Status *status);
+
+/**
+ * Allocates an output, which the caller fills; it owns the handle. `len` is the number of bytes, at least what type and
+ * shape need. NULL with OUT_OF_RANGE when there is no such output, INVALID_ARGUMENT for another type or too few bytes,
+ * RESOURCE_EXHAUSTED when memory is out.
+ */
+TF_CAPI_EXPORT extern
+TF_Tensor *TF_AllocateOutput(struct TF_OpKernelContext *context,
+                             int index,
+                             TF_DataType dtype,
+                             const int64_t *dims,
+                             int num_dims,
+                             size_t len,
+                             TF_Status *status);
+
+/**
+ * Uses the memory of the first of these inputs that nobody else needs and that fits the output, with its values in it;
+ * otherwise allocates the output. `*forwarded_input`, unless that is NULL, is the input or -1. The caller owns the handle
+ * and fills the memory.
+ */
+TF_CAPI_EXPORT extern
+TF_Tensor *TF_ForwardInputOrAllocateOutput(struct TF_OpKernelContext *context,
+                                           const int *candidate_input_indices,
+                                           int num_candidate_input_indices,
+                                           int output_index,
+                                           const int64_t *output_dims,
+                                           int output_num_dims,
+                                           int *forwarded_input,
+                                           TF_Status *status);
+
+/**
+ * Allocates memory for the time of the computation; the caller frees the tensor. NULL on an error.
+ */
+TF_CAPI_EXPORT extern
+TF_Tensor *TF_AllocateTemp(struct TF_OpKernelContext *context,
+                           TF_DataType dtype,
+                           const int64_t *dims,
+                           int num_dims,
+                           TF_AllocatorAttributes *_alloc_attrs,
+                           TF_Status *status);
+
+/**
+ * The stream of a device that was plugged in: there are none, so NULL with UNIMPLEMENTED.
+ */
+TF_CAPI_EXPORT extern SP_Stream TF_GetStream(struct TF_OpKernelContext *_ctx, TF_Status *status);
+
+/**
+ * Notes that work goes on after the kernel has returned. A CPU has no such work.
+ */
+TF_CAPI_EXPORT extern void TF_IncNumDeferredOps(struct TF_OpKernelContext *_context);
+
+/**
+ * Notes that such work has ended.
+ */
+TF_CAPI_EXPORT extern void TF_DecNumDeferredOps(struct TF_OpKernelContext *_context);
+
+#ifdef __cplusplus
+}  // extern "C"
+#endif  // __cplusplus
+
+#endif  /*TENSORFLOW_C_KERNELS_H_ */

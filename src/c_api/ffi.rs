@@ -172,6 +172,17 @@ impl<'a, T> Room<'a, T> {
         self.0.wrapping_add(index)
     }
 
+    /// Whether this is NULL.
+    pub fn is_null(self) -> bool {
+        self.0.is_null()
+    }
+
+    /// The elements of an array that only its prototype does not call `const`. INVALID_ARGUMENT for NULL unless there
+    /// are none.
+    pub fn of(self, count: c_int, name: &str) -> Result<&'a [T]> {
+        Array(self.0, PhantomData).of(count, name)
+    }
+
     /// Writes as many of `values` as there is room for, and returns how many that is. NULL has no room.
     pub fn write(self, count: c_int, values: impl IntoIterator<Item = T>) -> usize {
         let count = if self.0.is_null() {

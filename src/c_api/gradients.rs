@@ -1,7 +1,7 @@
 //! Gradients added to a graph.
 
 use crate::TF_Status;
-use crate::ffi::{Array, Handle, Room, Text};
+use crate::ffi::{Handle, Room, Text};
 use crate::graph::{TF_Graph, state};
 use crate::guard::guard;
 use crate::operation::TF_Output;
@@ -18,11 +18,11 @@ use std::ffi::c_int;
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_AddGradients(
     g: Handle<TF_Graph>,
-    y: Array<TF_Output>,
+    y: Room<TF_Output>,
     ny: c_int,
-    x: Array<TF_Output>,
+    x: Room<TF_Output>,
     nx: c_int,
-    dx: Array<TF_Output>,
+    dx: Room<TF_Output>,
     status: Option<&mut TF_Status>,
     dy: Room<TF_Output>,
 ) {
@@ -35,11 +35,11 @@ pub extern "C" fn TF_AddGradients(
 pub extern "C" fn TF_AddGradientsWithPrefix(
     g: Handle<TF_Graph>,
     prefix: Text,
-    y: Array<TF_Output>,
+    y: Room<TF_Output>,
     ny: c_int,
-    x: Array<TF_Output>,
+    x: Room<TF_Output>,
     nx: c_int,
-    dx: Array<TF_Output>,
+    dx: Room<TF_Output>,
     status: Option<&mut TF_Status>,
     dy: Room<TF_Output>,
 ) {
@@ -54,8 +54,8 @@ pub extern "C" fn TF_AddGradientsWithPrefix(
 fn add(
     graph: Handle<TF_Graph>,
     prefix: Option<&str>,
-    [(y, ny), (x, nx)]: [(Array<TF_Output>, c_int); 2],
-    dx: Array<TF_Output>,
+    [(y, ny), (x, nx)]: [(Room<TF_Output>, c_int); 2],
+    dx: Room<TF_Output>,
     dy: Room<TF_Output>,
 ) -> Result<()> {
     let state = state(graph)?;

@@ -23,6 +23,16 @@ use std::sync::Arc;
 pub struct TF_Graph {
     /// What the handle shares with sessions.
     pub state: Arc<GraphState>,
+    /// For the condition of a loop under construction: where the loop goes.
+    pub parent: Option<WhileParent>,
+}
+
+/// Where a loop under construction goes.
+pub struct WhileParent {
+    /// The graph.
+    pub state: Arc<GraphState>,
+    /// First values of the loop's variables.
+    pub inputs: Vec<OutputRef>,
 }
 
 /// A graph and the operations that C code has seen.
@@ -127,6 +137,7 @@ pub extern "C" fn TF_NewGraph() -> Option<Box<TF_Graph>> {
     quiet(None, || {
         Ok(Some(Box::new(TF_Graph {
             state: GraphState::new(),
+            parent: None,
         })))
     })
 }

@@ -18,6 +18,7 @@ mod summary;
 mod testing;
 mod validate;
 mod values;
+mod while_loop;
 
 pub use builder::{NodeBuilder, called_by_name};
 pub use export::{export_graph_def, export_library, export_node_def};
@@ -30,6 +31,7 @@ pub use library::FunctionLibrary;
 pub use names::{CONTROL, is_node_name};
 pub use summary::op as op_summary;
 pub use values::{constant_value, value_as_shape};
+pub use while_loop::{LoopPart, add_while_loop};
 
 /// The GraphDef version that this library produces: that of TensorFlow 2.21.
 pub const GRAPH_DEF_VERSION: i32 = 2474;

@@ -145,6 +145,7 @@ const HEADERS: &[Header] = &[
             "api_def",
             "server",
             "graph_mutation",
+            "handle_data",
         ],
         exclude: &[],
         include: &["TF_StringView", "TF_WhileParams"],
@@ -259,7 +260,14 @@ fn config(header: &Header, extra: Option<String>) -> cbindgen::Config {
         ..cbindgen::Config::default()
     };
     let is_exported = header.path.starts_with("tensorflow/");
-    config.function.prefix = Some(if is_exported { "TF_CAPI_EXPORT extern" } else { "extern" }.to_string());
+    config.function.prefix = Some(
+        if is_exported {
+            "TF_CAPI_EXPORT extern"
+        } else {
+            "extern"
+        }
+        .to_string(),
+    );
     config.export.exclude = owned(header.exclude);
     config.export.include = owned(header.include);
     config
@@ -277,7 +285,9 @@ fn comment(text: &str) -> String {
         lines[last].push(' ');
         lines[last].push_str(word);
     }
-    lines.push(String::from(" *\n * Written by `cargo xtask headers` from the sources of the library. */"));
+    lines.push(String::from(
+        " *\n * Written by `cargo xtask headers` from the sources of the library. */",
+    ));
     lines.join("\n")
 }
 
@@ -285,7 +295,11 @@ fn comment(text: &str) -> String {
 #[cfg(feature = "headers")]
 fn plain_types(text: &str) -> String {
     let mut text = text.to_string();
-    for (name, plain) in [("Text", "const char *"), ("Blob", "const void *"), ("Names", "const char **")] {
+    for (name, plain) in [
+        ("Text", "const char *"),
+        ("Blob", "const void *"),
+        ("Names", "const char **"),
+    ] {
         text = replace_word(&text, name, plain);
     }
     // From the inside out: the argument of an array may be an enumeration, a handle or text.
@@ -304,18 +318,28 @@ fn plain_types(text: &str) -> String {
         text.replace_range(start..=close, &plain);
     }
     // Aliases of the enumerations, and the old spelling of a type.
-    text = text.replace("  TF_COMPLEX64 = 8,\n", "  TF_COMPLEX64 = 8,\n  /**\n   * The old name of `TF_COMPLEX64`.\n   */\n  TF_COMPLEX = 8,\n");
+    text = text.replace(
+        "  TF_COMPLEX64 = 8,\n",
+        "  TF_COMPLEX64 = 8,\n  /**\n   * The old name of `TF_COMPLEX64`.\n   */\n  TF_COMPLEX = 8,\n",
+    );
     text = text.replace("void *TF_GetStream(", "SP_Stream TF_GetStream(");
-    text = text.replace("void *private_;", "void *priv;").replace("void *private;", "void *priv;");
+    text = text
+        .replace("void *private_;", "void *priv;")
+        .replace("void *private;", "void *priv;");
     without_spaces(&text)
 }
 
-/// Takes out the space after the star of a pointer, except in comments.
+/// Takes out the space after the star of a pointer and the word `struct` before a name, except in comments.
 #[cfg(feature = "headers")]
 fn without_spaces(text: &str) -> String {
-    let tidy = |line: &str| match line.trim_start().starts_with(['*', '/']) {
-        true => line.to_string(),
-        false => line.replace("* ", "*").replace(" *)", " *)"),
+    let tidy = |line: &str| match line.trim_start() {
+        comment if comment.starts_with(['*', '/']) => line.to_string(),
+        declared if declared.starts_with("typedef") => line.replace("* ", "*"),
+        // The name alone will do, for types of C and C++ alike.
+        _ => line
+            .replace("* ", "*")
+            .replace("struct TF_", "TF_")
+            .replace("struct TSL_", "TSL_"),
     };
     text.split_inclusive('\n').map(tidy).collect()
 }
@@ -332,7 +356,9 @@ fn innermost(text: &str) -> Option<(usize, &'static str)> {
             continue;
         }
         for wrapper in WRAPPERS {
-            let Some(start) = open.checked_sub(wrapper.len()) else { continue };
+            let Some(start) = open.checked_sub(wrapper.len()) else {
+                continue;
+            };
             let before = start.checked_sub(1).map_or(b' ', |at| text.as_bytes()[at]);
             if &text[start..open] == wrapper && !is_name(before) {
                 return Some((start, wrapper));

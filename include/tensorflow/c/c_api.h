@@ -98,7 +98,7 @@ typedef struct TF_Output {
   /**
    * The operation.
    */
-  struct TF_Operation *oper;
+  TF_Operation *oper;
   /**
    * Which of its outputs, from 0.
    */
@@ -116,7 +116,7 @@ typedef struct TF_Input {
   /**
    * The operation.
    */
-  struct TF_Operation *oper;
+  TF_Operation *oper;
   /**
    * Which of its inputs, from 0.
    */
@@ -145,6 +145,45 @@ typedef struct TF_AttrMetadata {
    */
   int64_t total_size;
 } TF_AttrMetadata;
+
+/**
+ * A loop under construction. The caller builds `cond_graph` and `body_graph` from their inputs, sets `cond_output`,
+ * `body_outputs` and `name`, and calls `TF_FinishWhile`, or else `TF_AbortWhile`. What it points to belongs to the library.
+ */
+typedef struct TF_WhileParams {
+  /**
+   * Number of variables; 0 after a failure.
+   */
+  int ninputs;
+  /**
+   * Where the condition is built.
+   */
+  TF_Graph *cond_graph;
+  /**
+   * The variables in the condition.
+   */
+  const TF_Output *cond_inputs;
+  /**
+   * To be set: whether the loop goes on, one bool.
+   */
+  TF_Output cond_output;
+  /**
+   * Where the body is built.
+   */
+  TF_Graph *body_graph;
+  /**
+   * The variables in the body.
+   */
+  const TF_Output *body_inputs;
+  /**
+   * To be set: the variables of the next turn.
+   */
+  TF_Output *body_outputs;
+  /**
+   * To be set: the name of the loop, before all its operations.
+   */
+  const char *name;
+} TF_WhileParams;
 
 /**
  * A view of text that lives elsewhere.
@@ -177,18 +216,18 @@ TF_CAPI_EXPORT extern void TF_TensorFromProto(const TF_Buffer *from, TF_Tensor *
 /**
  * New options with default values. Free them with `TF_DeleteSessionOptions`.
  */
-TF_CAPI_EXPORT extern struct TF_SessionOptions *TF_NewSessionOptions(void);
+TF_CAPI_EXPORT extern TF_SessionOptions *TF_NewSessionOptions(void);
 
 /**
  * Says where sessions run: empty or `local` for this process, else the address of a server.
  */
-TF_CAPI_EXPORT extern void TF_SetTarget(struct TF_SessionOptions *options, const char *target);
+TF_CAPI_EXPORT extern void TF_SetTarget(TF_SessionOptions *options, const char *target);
 
 /**
  * Sets the configuration: a serialized `ConfigProto` of `proto_len` bytes. INVALID_ARGUMENT for other bytes.
  */
 TF_CAPI_EXPORT extern
-void TF_SetConfig(struct TF_SessionOptions *options,
+void TF_SetConfig(TF_SessionOptions *options,
                   const void *proto,
                   size_t proto_len,
                   TF_Status *status);
@@ -196,17 +235,17 @@ void TF_SetConfig(struct TF_SessionOptions *options,
 /**
  * Frees options; NULL is ignored.
  */
-TF_CAPI_EXPORT extern void TF_DeleteSessionOptions(struct TF_SessionOptions *options);
+TF_CAPI_EXPORT extern void TF_DeleteSessionOptions(TF_SessionOptions *options);
 
 /**
  * A new graph without operations. Free it with `TF_DeleteGraph`.
  */
-TF_CAPI_EXPORT extern struct TF_Graph *TF_NewGraph(void);
+TF_CAPI_EXPORT extern TF_Graph *TF_NewGraph(void);
 
 /**
  * Frees a graph. Its operations stay valid while a session on it lives. NULL is ignored.
  */
-TF_CAPI_EXPORT extern void TF_DeleteGraph(struct TF_Graph *graph);
+TF_CAPI_EXPORT extern void TF_DeleteGraph(TF_Graph *graph);
 
 /**
  * Says more about the shape of an output: what is given is merged with what is known. A negative `num_dims` means an
@@ -216,7 +255,7 @@ TF_CAPI_EXPORT extern void TF_DeleteGraph(struct TF_Graph *graph);
  */
 TF_CAPI_EXPORT extern
 void TF_GraphSetTensorShape(TF_Graph *graph,
-                            struct TF_Output output,
+                            TF_Output output,
                             const int64_t *dims,
                             int num_dims,
                             TF_Status *status);
@@ -226,7 +265,7 @@ void TF_GraphSetTensorShape(TF_Graph *graph,
  *
  * INVALID_ARGUMENT when the output is not in the graph.
  */
-TF_CAPI_EXPORT extern int TF_GraphGetTensorNumDims(TF_Graph *graph, struct TF_Output output, TF_Status *status);
+TF_CAPI_EXPORT extern int TF_GraphGetTensorNumDims(TF_Graph *graph, TF_Output output, TF_Status *status);
 
 /**
  * Writes the extents of an output, -1 for unknown ones, to `dims`, which has room for `num_dims`: what
@@ -236,7 +275,7 @@ TF_CAPI_EXPORT extern int TF_GraphGetTensorNumDims(TF_Graph *graph, struct TF_Ou
  */
 TF_CAPI_EXPORT extern
 void TF_GraphGetTensorShape(TF_Graph *graph,
-                            struct TF_Output output,
+                            TF_Output output,
                             int64_t *dims,
                             int num_dims,
                             TF_Status *status);
@@ -244,12 +283,12 @@ void TF_GraphGetTensorShape(TF_Graph *graph,
 /**
  * The operation with this name; NULL when there is none.
  */
-TF_CAPI_EXPORT extern struct TF_Operation *TF_GraphOperationByName(TF_Graph *graph, const char *oper_name);
+TF_CAPI_EXPORT extern TF_Operation *TF_GraphOperationByName(TF_Graph *graph, const char *oper_name);
 
 /**
  * Goes through the operations: start with `*pos` 0 and call until NULL comes. Operations added meanwhile are seen.
  */
-TF_CAPI_EXPORT extern struct TF_Operation *TF_GraphNextOperation(TF_Graph *graph, size_t *pos);
+TF_CAPI_EXPORT extern TF_Operation *TF_GraphNextOperation(TF_Graph *graph, size_t *pos);
 
 /**
  * Writes the graph as a serialized `GraphDef` into an empty buffer.
@@ -276,7 +315,7 @@ TF_CAPI_EXPORT extern void TF_GraphVersions(TF_Graph *graph, TF_Buffer *output_v
  */
 TF_CAPI_EXPORT extern
 unsigned char TF_TryEvaluateConstant(TF_Graph *graph,
-                                     struct TF_Output output,
+                                     TF_Output output,
                                      TF_Tensor**result,
                                      TF_Status *status);
 
@@ -285,7 +324,7 @@ unsigned char TF_TryEvaluateConstant(TF_Graph *graph,
  * graph.
  */
 TF_CAPI_EXPORT extern
-struct TF_OperationDescription *TF_NewOperation(TF_Graph *graph,
+TF_OperationDescription *TF_NewOperation(TF_Graph *graph,
                                                 const char *op_type,
                                                 const char *oper_name);
 
@@ -293,37 +332,37 @@ struct TF_OperationDescription *TF_NewOperation(TF_Graph *graph,
  * The same as `TF_NewOperation`: no lock need be held.
  */
 TF_CAPI_EXPORT extern
-struct TF_OperationDescription *TF_NewOperationLocked(TF_Graph *graph,
+TF_OperationDescription *TF_NewOperationLocked(TF_Graph *graph,
                                                       const char *op_type,
                                                       const char *oper_name);
 
 /**
  * Asks for a device; empty for any.
  */
-TF_CAPI_EXPORT extern void TF_SetDevice(struct TF_OperationDescription *desc, const char *device);
+TF_CAPI_EXPORT extern void TF_SetDevice(TF_OperationDescription *desc, const char *device);
 
 /**
  * Adds an input, for an input argument that takes one tensor. Inputs come in the order of the op's arguments.
  */
-TF_CAPI_EXPORT extern void TF_AddInput(struct TF_OperationDescription *desc, struct TF_Output input);
+TF_CAPI_EXPORT extern void TF_AddInput(TF_OperationDescription *desc, TF_Output input);
 
 /**
  * Adds all inputs of an input argument that takes a list.
  */
 TF_CAPI_EXPORT extern
-void TF_AddInputList(struct TF_OperationDescription *desc,
+void TF_AddInputList(TF_OperationDescription *desc,
                      const TF_Output *inputs,
                      int num_inputs);
 
 /**
  * Makes the operation wait for another one.
  */
-TF_CAPI_EXPORT extern void TF_AddControlInput(struct TF_OperationDescription *desc, TF_Operation *input);
+TF_CAPI_EXPORT extern void TF_AddControlInput(TF_OperationDescription *desc, TF_Operation *input);
 
 /**
  * Asks for the device on which another operation is placed.
  */
-TF_CAPI_EXPORT extern void TF_ColocateWith(struct TF_OperationDescription *desc, TF_Operation *op);
+TF_CAPI_EXPORT extern void TF_ColocateWith(TF_OperationDescription *desc, TF_Operation *op);
 
 /**
  * Adds the operation to its graph and frees the description, also on failure. Attributes that follow from inputs, and
@@ -332,20 +371,20 @@ TF_CAPI_EXPORT extern void TF_ColocateWith(struct TF_OperationDescription *desc,
  * NULL with INVALID_ARGUMENT for an unknown op, a name that is taken, inputs or attributes that do not fit the op; the
  * graph is unchanged then.
  */
-TF_CAPI_EXPORT extern struct TF_Operation *TF_FinishOperation(struct TF_OperationDescription *desc, TF_Status *status);
+TF_CAPI_EXPORT extern TF_Operation *TF_FinishOperation(TF_OperationDescription *desc, TF_Status *status);
 
 /**
  * The same as `TF_FinishOperation`: no lock need be held.
  */
 TF_CAPI_EXPORT extern
-struct TF_Operation *TF_FinishOperationLocked(struct TF_OperationDescription *desc,
+TF_Operation *TF_FinishOperationLocked(TF_OperationDescription *desc,
                                               TF_Status *status);
 
 /**
  * Sets an attribute to a string of `length` bytes.
  */
 TF_CAPI_EXPORT extern
-void TF_SetAttrString(struct TF_OperationDescription *desc,
+void TF_SetAttrString(TF_OperationDescription *desc,
                       const char *attr_name,
                       const void *value,
                       size_t length);
@@ -354,7 +393,7 @@ void TF_SetAttrString(struct TF_OperationDescription *desc,
  * Sets an attribute to a list of strings; `lengths` gives their numbers of bytes.
  */
 TF_CAPI_EXPORT extern
-void TF_SetAttrStringList(struct TF_OperationDescription *desc,
+void TF_SetAttrStringList(TF_OperationDescription *desc,
                           const char *attr_name,
                           const void *const *values,
                           const size_t *lengths,
@@ -363,13 +402,13 @@ void TF_SetAttrStringList(struct TF_OperationDescription *desc,
 /**
  * Sets an attribute to an integer.
  */
-TF_CAPI_EXPORT extern void TF_SetAttrInt(struct TF_OperationDescription *desc, const char *attr_name, int64_t value);
+TF_CAPI_EXPORT extern void TF_SetAttrInt(TF_OperationDescription *desc, const char *attr_name, int64_t value);
 
 /**
  * Sets an attribute to a list of integers.
  */
 TF_CAPI_EXPORT extern
-void TF_SetAttrIntList(struct TF_OperationDescription *desc,
+void TF_SetAttrIntList(TF_OperationDescription *desc,
                        const char *attr_name,
                        const int64_t *values,
                        int num_values);
@@ -377,13 +416,13 @@ void TF_SetAttrIntList(struct TF_OperationDescription *desc,
 /**
  * Sets an attribute to a float.
  */
-TF_CAPI_EXPORT extern void TF_SetAttrFloat(struct TF_OperationDescription *desc, const char *attr_name, float value);
+TF_CAPI_EXPORT extern void TF_SetAttrFloat(TF_OperationDescription *desc, const char *attr_name, float value);
 
 /**
  * Sets an attribute to a list of floats.
  */
 TF_CAPI_EXPORT extern
-void TF_SetAttrFloatList(struct TF_OperationDescription *desc,
+void TF_SetAttrFloatList(TF_OperationDescription *desc,
                          const char *attr_name,
                          const float *values,
                          int num_values);
@@ -391,13 +430,13 @@ void TF_SetAttrFloatList(struct TF_OperationDescription *desc,
 /**
  * Sets an attribute to a truth value: 0 is false.
  */
-TF_CAPI_EXPORT extern void TF_SetAttrBool(struct TF_OperationDescription *desc, const char *attr_name, unsigned char value);
+TF_CAPI_EXPORT extern void TF_SetAttrBool(TF_OperationDescription *desc, const char *attr_name, unsigned char value);
 
 /**
  * Sets an attribute to a list of truth values.
  */
 TF_CAPI_EXPORT extern
-void TF_SetAttrBoolList(struct TF_OperationDescription *desc,
+void TF_SetAttrBoolList(TF_OperationDescription *desc,
                         const char *attr_name,
                         const unsigned char *values,
                         int num_values);
@@ -406,7 +445,7 @@ void TF_SetAttrBoolList(struct TF_OperationDescription *desc,
  * Sets an attribute to an element type.
  */
 TF_CAPI_EXPORT extern
-void TF_SetAttrType(struct TF_OperationDescription *desc,
+void TF_SetAttrType(TF_OperationDescription *desc,
                     const char *attr_name,
                     TF_DataType value);
 
@@ -414,7 +453,7 @@ void TF_SetAttrType(struct TF_OperationDescription *desc,
  * Sets an attribute to a list of element types.
  */
 TF_CAPI_EXPORT extern
-void TF_SetAttrTypeList(struct TF_OperationDescription *desc,
+void TF_SetAttrTypeList(TF_OperationDescription *desc,
                         const char *attr_name,
                         const TF_DataType *values,
                         int num_values);
@@ -423,7 +462,7 @@ void TF_SetAttrTypeList(struct TF_OperationDescription *desc,
  * Sets an attribute to the name of an attribute of the surrounding function, whose value it will have.
  */
 TF_CAPI_EXPORT extern
-void TF_SetAttrPlaceholder(struct TF_OperationDescription *desc,
+void TF_SetAttrPlaceholder(TF_OperationDescription *desc,
                            const char *attr_name,
                            const char *placeholder);
 
@@ -431,7 +470,7 @@ void TF_SetAttrPlaceholder(struct TF_OperationDescription *desc,
  * Sets an attribute to the function with this name of `length` bytes.
  */
 TF_CAPI_EXPORT extern
-void TF_SetAttrFuncName(struct TF_OperationDescription *desc,
+void TF_SetAttrFuncName(TF_OperationDescription *desc,
                         const char *attr_name,
                         const char *value,
                         size_t length);
@@ -440,7 +479,7 @@ void TF_SetAttrFuncName(struct TF_OperationDescription *desc,
  * Sets an attribute to a shape: a negative `num_dims` is an unknown rank, -1 an unknown extent.
  */
 TF_CAPI_EXPORT extern
-void TF_SetAttrShape(struct TF_OperationDescription *desc,
+void TF_SetAttrShape(TF_OperationDescription *desc,
                      const char *attr_name,
                      const int64_t *dims,
                      int num_dims);
@@ -449,7 +488,7 @@ void TF_SetAttrShape(struct TF_OperationDescription *desc,
  * Sets an attribute to a list of shapes, each with its number of dimensions.
  */
 TF_CAPI_EXPORT extern
-void TF_SetAttrShapeList(struct TF_OperationDescription *desc,
+void TF_SetAttrShapeList(TF_OperationDescription *desc,
                          const char *attr_name,
                          const int64_t *const *dims,
                          const int *num_dims,
@@ -459,7 +498,7 @@ void TF_SetAttrShapeList(struct TF_OperationDescription *desc,
  * Sets an attribute to a shape given as a serialized `TensorShapeProto`. INVALID_ARGUMENT for other bytes.
  */
 TF_CAPI_EXPORT extern
-void TF_SetAttrTensorShapeProto(struct TF_OperationDescription *desc,
+void TF_SetAttrTensorShapeProto(TF_OperationDescription *desc,
                                 const char *attr_name,
                                 const void *proto,
                                 size_t proto_len,
@@ -469,7 +508,7 @@ void TF_SetAttrTensorShapeProto(struct TF_OperationDescription *desc,
  * Sets an attribute to a list of shapes given as serialized `TensorShapeProto`s. INVALID_ARGUMENT for other bytes.
  */
 TF_CAPI_EXPORT extern
-void TF_SetAttrTensorShapeProtoList(struct TF_OperationDescription *desc,
+void TF_SetAttrTensorShapeProtoList(TF_OperationDescription *desc,
                                     const char *attr_name,
                                     const void *const *protos,
                                     const size_t *proto_lens,
@@ -480,7 +519,7 @@ void TF_SetAttrTensorShapeProtoList(struct TF_OperationDescription *desc,
  * Sets an attribute to a tensor. Its memory is shared and must not change any more.
  */
 TF_CAPI_EXPORT extern
-void TF_SetAttrTensor(struct TF_OperationDescription *desc,
+void TF_SetAttrTensor(TF_OperationDescription *desc,
                       const char *attr_name,
                       TF_Tensor *value,
                       TF_Status *status);
@@ -489,7 +528,7 @@ void TF_SetAttrTensor(struct TF_OperationDescription *desc,
  * Sets an attribute to a list of tensors. Their memory is shared and must not change any more.
  */
 TF_CAPI_EXPORT extern
-void TF_SetAttrTensorList(struct TF_OperationDescription *desc,
+void TF_SetAttrTensorList(TF_OperationDescription *desc,
                           const char *attr_name,
                           TF_Tensor *const *values,
                           int num_values,
@@ -500,7 +539,7 @@ void TF_SetAttrTensorList(struct TF_OperationDescription *desc,
  * nothing.
  */
 TF_CAPI_EXPORT extern
-void TF_SetAttrValueProto(struct TF_OperationDescription *desc,
+void TF_SetAttrValueProto(TF_OperationDescription *desc,
                           const char *attr_name,
                           const void *proto,
                           size_t proto_len,
@@ -529,7 +568,7 @@ TF_CAPI_EXPORT extern int TF_OperationNumOutputs(TF_Operation *oper);
 /**
  * The element type of an output; 0 when there is no such output.
  */
-TF_CAPI_EXPORT extern TF_DataType TF_OperationOutputType(struct TF_Output oper_out);
+TF_CAPI_EXPORT extern TF_DataType TF_OperationOutputType(TF_Output oper_out);
 
 /**
  * How many outputs an output argument of the op has; -1 with INVALID_ARGUMENT when there is no such argument.
@@ -544,7 +583,7 @@ TF_CAPI_EXPORT extern int TF_OperationNumInputs(TF_Operation *oper);
 /**
  * The element type of an input; 0 when there is no such input.
  */
-TF_CAPI_EXPORT extern TF_DataType TF_OperationInputType(struct TF_Input oper_in);
+TF_CAPI_EXPORT extern TF_DataType TF_OperationInputType(TF_Input oper_in);
 
 /**
  * How many inputs an input argument of the op has; -1 with INVALID_ARGUMENT when there is no such argument.
@@ -554,7 +593,7 @@ TF_CAPI_EXPORT extern int TF_OperationInputListLength(TF_Operation *oper, const 
 /**
  * The output that an input reads; no operation when there is no such input.
  */
-TF_CAPI_EXPORT extern struct TF_Output TF_OperationInput(struct TF_Input oper_in);
+TF_CAPI_EXPORT extern TF_Output TF_OperationInput(TF_Input oper_in);
 
 /**
  * Writes the outputs that the inputs read, `max_inputs` at most.
@@ -564,14 +603,14 @@ TF_CAPI_EXPORT extern void TF_OperationAllInputs(TF_Operation *oper, TF_Output *
 /**
  * How many inputs read an output.
  */
-TF_CAPI_EXPORT extern int TF_OperationOutputNumConsumers(struct TF_Output oper_out);
+TF_CAPI_EXPORT extern int TF_OperationOutputNumConsumers(TF_Output oper_out);
 
 /**
  * Writes the inputs that read an output, `max_consumers` at most, and returns how many there are. The graph may
  * change between two calls.
  */
 TF_CAPI_EXPORT extern
-int TF_OperationOutputConsumers(struct TF_Output oper_out,
+int TF_OperationOutputConsumers(TF_Output oper_out,
                                 TF_Input *consumers,
                                 int max_consumers);
 
@@ -613,7 +652,7 @@ void TF_OperationToNodeDef(TF_Operation *oper,
  * The kind and size of an attribute's value. INVALID_ARGUMENT when there is no such attribute.
  */
 TF_CAPI_EXPORT extern
-struct TF_AttrMetadata TF_OperationGetAttrMetadata(TF_Operation *oper,
+TF_AttrMetadata TF_OperationGetAttrMetadata(TF_Operation *oper,
                                                    const char *attr_name,
                                                    TF_Status *status);
 
@@ -811,35 +850,35 @@ void TF_OperationGetAttrName(TF_Operation *oper,
 /**
  * New options with default values. Free them with `TF_DeleteImportGraphDefOptions`.
  */
-TF_CAPI_EXPORT extern struct TF_ImportGraphDefOptions *TF_NewImportGraphDefOptions(void);
+TF_CAPI_EXPORT extern TF_ImportGraphDefOptions *TF_NewImportGraphDefOptions(void);
 
 /**
  * Frees options; NULL is ignored.
  */
-TF_CAPI_EXPORT extern void TF_DeleteImportGraphDefOptions(struct TF_ImportGraphDefOptions *opts);
+TF_CAPI_EXPORT extern void TF_DeleteImportGraphDefOptions(TF_ImportGraphDefOptions *opts);
 
 /**
  * Puts `prefix` and a slash before all names; empty for none.
  */
-TF_CAPI_EXPORT extern void TF_ImportGraphDefOptionsSetPrefix(struct TF_ImportGraphDefOptions *opts, const char *prefix);
+TF_CAPI_EXPORT extern void TF_ImportGraphDefOptionsSetPrefix(TF_ImportGraphDefOptions *opts, const char *prefix);
 
 /**
  * Gives a device to nodes that ask for none.
  */
-TF_CAPI_EXPORT extern void TF_ImportGraphDefOptionsSetDefaultDevice(struct TF_ImportGraphDefOptions *opts, const char *device);
+TF_CAPI_EXPORT extern void TF_ImportGraphDefOptionsSetDefaultDevice(TF_ImportGraphDefOptions *opts, const char *device);
 
 /**
  * Whether names that are taken are made unique; otherwise they are an error.
  */
 TF_CAPI_EXPORT extern
-void TF_ImportGraphDefOptionsSetUniquifyNames(struct TF_ImportGraphDefOptions *opts,
+void TF_ImportGraphDefOptionsSetUniquifyNames(TF_ImportGraphDefOptions *opts,
                                               unsigned char uniquify_names);
 
 /**
  * Whether a prefix that is taken is made unique; otherwise it is an error.
  */
 TF_CAPI_EXPORT extern
-void TF_ImportGraphDefOptionsSetUniquifyPrefix(struct TF_ImportGraphDefOptions *opts,
+void TF_ImportGraphDefOptionsSetUniquifyPrefix(TF_ImportGraphDefOptions *opts,
                                                unsigned char uniquify_prefix);
 
 /**
@@ -847,16 +886,16 @@ void TF_ImportGraphDefOptionsSetUniquifyPrefix(struct TF_ImportGraphDefOptions *
  * on both sides means the operations themselves, as control inputs.
  */
 TF_CAPI_EXPORT extern
-void TF_ImportGraphDefOptionsAddInputMapping(struct TF_ImportGraphDefOptions *opts,
+void TF_ImportGraphDefOptionsAddInputMapping(TF_ImportGraphDefOptions *opts,
                                              const char *src_name,
                                              int src_index,
-                                             struct TF_Output dst);
+                                             TF_Output dst);
 
 /**
  * Waits for `dst`, an operation of the graph, wherever the imported graph waits for `src_name`.
  */
 TF_CAPI_EXPORT extern
-void TF_ImportGraphDefOptionsRemapControlDependency(struct TF_ImportGraphDefOptions *opts,
+void TF_ImportGraphDefOptionsRemapControlDependency(TF_ImportGraphDefOptions *opts,
                                                     const char *src_name,
                                                     TF_Operation *dst);
 
@@ -864,33 +903,33 @@ void TF_ImportGraphDefOptionsRemapControlDependency(struct TF_ImportGraphDefOpti
  * Makes imported nodes wait for `oper`, an operation of the graph.
  */
 TF_CAPI_EXPORT extern
-void TF_ImportGraphDefOptionsAddControlDependency(struct TF_ImportGraphDefOptions *opts,
+void TF_ImportGraphDefOptionsAddControlDependency(TF_ImportGraphDefOptions *opts,
                                                   TF_Operation *oper);
 
 /**
  * Asks for an output of the imported graph, by its name there; if it is mapped, for what it is mapped to.
  */
 TF_CAPI_EXPORT extern
-void TF_ImportGraphDefOptionsAddReturnOutput(struct TF_ImportGraphDefOptions *opts,
+void TF_ImportGraphDefOptionsAddReturnOutput(TF_ImportGraphDefOptions *opts,
                                              const char *oper_name,
                                              int index);
 
 /**
  * How many outputs were asked for.
  */
-TF_CAPI_EXPORT extern int TF_ImportGraphDefOptionsNumReturnOutputs(const struct TF_ImportGraphDefOptions *opts);
+TF_CAPI_EXPORT extern int TF_ImportGraphDefOptionsNumReturnOutputs(const TF_ImportGraphDefOptions *opts);
 
 /**
  * Asks for an operation of the imported graph, by its name there.
  */
 TF_CAPI_EXPORT extern
-void TF_ImportGraphDefOptionsAddReturnOperation(struct TF_ImportGraphDefOptions *opts,
+void TF_ImportGraphDefOptionsAddReturnOperation(TF_ImportGraphDefOptions *opts,
                                                 const char *oper_name);
 
 /**
  * How many operations were asked for.
  */
-TF_CAPI_EXPORT extern int TF_ImportGraphDefOptionsNumReturnOperations(const struct TF_ImportGraphDefOptions *opts);
+TF_CAPI_EXPORT extern int TF_ImportGraphDefOptionsNumReturnOperations(const TF_ImportGraphDefOptions *opts);
 
 /**
  * Adds the operations of a serialized `GraphDef` to a graph, all or none. NULL options are the defaults.
@@ -901,7 +940,7 @@ TF_CAPI_EXPORT extern int TF_ImportGraphDefOptionsNumReturnOperations(const stru
 TF_CAPI_EXPORT extern
 void TF_GraphImportGraphDef(TF_Graph *graph,
                             const TF_Buffer *graph_def,
-                            const struct TF_ImportGraphDefOptions *options,
+                            const TF_ImportGraphDefOptions *options,
                             TF_Status *status);
 
 /**
@@ -910,7 +949,7 @@ void TF_GraphImportGraphDef(TF_Graph *graph,
 TF_CAPI_EXPORT extern
 void TF_GraphImportGraphDefWithReturnOutputs(TF_Graph *graph,
                                              const TF_Buffer *graph_def,
-                                             const struct TF_ImportGraphDefOptions *options,
+                                             const TF_ImportGraphDefOptions *options,
                                              TF_Output *return_outputs,
                                              int num_return_outputs,
                                              TF_Status *status);
@@ -920,25 +959,25 @@ void TF_GraphImportGraphDefWithReturnOutputs(TF_Graph *graph,
  * `TF_DeleteImportGraphDefResults`; NULL on an error.
  */
 TF_CAPI_EXPORT extern
-struct TF_ImportGraphDefResults *TF_GraphImportGraphDefWithResults(TF_Graph *graph,
+TF_ImportGraphDefResults *TF_GraphImportGraphDefWithResults(TF_Graph *graph,
                                                                    const TF_Buffer *graph_def,
-                                                                   const struct TF_ImportGraphDefOptions *options,
+                                                                   const TF_ImportGraphDefOptions *options,
                                                                    TF_Status *status);
 
 /**
  * Importing messages that are objects in memory is for the C++ library that made them: UNIMPLEMENTED.
  */
 TF_CAPI_EXPORT extern
-struct TF_ImportGraphDefResults *TF_GraphImportGraphDefWithResultsNoSerialization(TF_Graph *_graph,
+TF_ImportGraphDefResults *TF_GraphImportGraphDefWithResultsNoSerialization(TF_Graph *_graph,
                                                                                   const TF_Buffer *_graph_def,
-                                                                                  const struct TF_ImportGraphDefOptions *_options,
+                                                                                  const TF_ImportGraphDefOptions *_options,
                                                                                   TF_Status *status);
 
 /**
  * The outputs that were asked for, in that order. The array belongs to the results.
  */
 TF_CAPI_EXPORT extern
-void TF_ImportGraphDefResultsReturnOutputs(struct TF_ImportGraphDefResults *results,
+void TF_ImportGraphDefResultsReturnOutputs(TF_ImportGraphDefResults *results,
                                            int *num_outputs,
                                            TF_Output**outputs);
 
@@ -946,7 +985,7 @@ void TF_ImportGraphDefResultsReturnOutputs(struct TF_ImportGraphDefResults *resu
  * The operations that were asked for, in that order. The array belongs to the results.
  */
 TF_CAPI_EXPORT extern
-void TF_ImportGraphDefResultsReturnOperations(struct TF_ImportGraphDefResults *results,
+void TF_ImportGraphDefResultsReturnOperations(TF_ImportGraphDefResults *results,
                                               int *num_opers,
                                               TF_Operation***opers);
 
@@ -955,7 +994,7 @@ void TF_ImportGraphDefResultsReturnOperations(struct TF_ImportGraphDefResults *r
  * The arrays belong to the results.
  */
 TF_CAPI_EXPORT extern
-void TF_ImportGraphDefResultsMissingUnusedInputMappings(struct TF_ImportGraphDefResults *results,
+void TF_ImportGraphDefResultsMissingUnusedInputMappings(TF_ImportGraphDefResults *results,
                                                         int *num_missing_unused_input_mappings,
                                                         const char***src_names,
                                                         int**src_indexes);
@@ -963,7 +1002,7 @@ void TF_ImportGraphDefResultsMissingUnusedInputMappings(struct TF_ImportGraphDef
 /**
  * Frees results; NULL is ignored.
  */
-TF_CAPI_EXPORT extern void TF_DeleteImportGraphDefResults(struct TF_ImportGraphDefResults *results);
+TF_CAPI_EXPORT extern void TF_DeleteImportGraphDefResults(TF_ImportGraphDefResults *results);
 
 /**
  * Makes a function of operations of `fn_body`.
@@ -976,7 +1015,7 @@ TF_CAPI_EXPORT extern void TF_DeleteImportGraphDefResults(struct TF_ImportGraphD
  * reads something that is neither in the body nor an input.
  */
 TF_CAPI_EXPORT extern
-struct TF_Function *TF_GraphToFunction(const struct TF_Graph *fn_body,
+TF_Function *TF_GraphToFunction(const TF_Graph *fn_body,
                                        const char *fn_name,
                                        unsigned char append_hash_to_fn_name,
                                        int num_opers,
@@ -986,7 +1025,7 @@ struct TF_Function *TF_GraphToFunction(const struct TF_Graph *fn_body,
                                        int noutputs,
                                        const TF_Output *outputs,
                                        const char *const *output_names,
-                                       const struct TF_FunctionOptions *opts,
+                                       const TF_FunctionOptions *opts,
                                        const char *description,
                                        TF_Status *status);
 
@@ -995,7 +1034,7 @@ struct TF_Function *TF_GraphToFunction(const struct TF_Graph *fn_body,
  * `control_output_names` or their own names.
  */
 TF_CAPI_EXPORT extern
-struct TF_Function *TF_GraphToFunctionWithControlOutputs(const struct TF_Graph *fn_body,
+TF_Function *TF_GraphToFunctionWithControlOutputs(const TF_Graph *fn_body,
                                                          const char *fn_name,
                                                          unsigned char append_hash_to_fn_name,
                                                          int num_opers,
@@ -1008,7 +1047,7 @@ struct TF_Function *TF_GraphToFunctionWithControlOutputs(const struct TF_Graph *
                                                          int ncontrol_outputs,
                                                          const TF_Operation*const *control_outputs,
                                                          const char *const *control_output_names,
-                                                         const struct TF_FunctionOptions *_opts,
+                                                         const TF_FunctionOptions *_opts,
                                                          const char *description,
                                                          TF_Status *status);
 
@@ -1029,7 +1068,7 @@ void TF_FunctionToFunctionDef(TF_Function *func,
  * A function from a serialized `FunctionDef`; free it with `TF_DeleteFunction`. NULL with INVALID_ARGUMENT for other bytes.
  */
 TF_CAPI_EXPORT extern
-struct TF_Function *TF_FunctionImportFunctionDef(const void *proto,
+TF_Function *TF_FunctionImportFunctionDef(const void *proto,
                                                  size_t proto_len,
                                                  TF_Status *status);
 
@@ -1037,7 +1076,7 @@ struct TF_Function *TF_FunctionImportFunctionDef(const void *proto,
  * Sets an attribute of the function to a serialized `AttrValue`. INVALID_ARGUMENT for other bytes.
  */
 TF_CAPI_EXPORT extern
-void TF_FunctionSetAttrValueProto(struct TF_Function *func,
+void TF_FunctionSetAttrValueProto(TF_Function *func,
                                   const char *attr_name,
                                   const void *proto,
                                   size_t proto_len,
@@ -1056,7 +1095,7 @@ void TF_FunctionGetAttrValueProto(TF_Function *func,
 /**
  * Frees the handle; graphs keep their copies. NULL is ignored.
  */
-TF_CAPI_EXPORT extern void TF_DeleteFunction(struct TF_Function *func);
+TF_CAPI_EXPORT extern void TF_DeleteFunction(TF_Function *func);
 
 /**
  * Adds a function to the library of a graph, and `grad`, unless it is NULL, as its gradient. The graph keeps copies.
@@ -1065,8 +1104,8 @@ TF_CAPI_EXPORT extern void TF_DeleteFunction(struct TF_Function *func);
  */
 TF_CAPI_EXPORT extern
 void TF_GraphCopyFunction(TF_Graph *g,
-                          const struct TF_Function *func,
-                          const struct TF_Function *grad,
+                          const TF_Function *func,
+                          const TF_Function *grad,
                           TF_Status *status);
 
 /**
@@ -1085,6 +1124,32 @@ int TF_GraphGetFunctions(TF_Graph *g,
                          TF_Status *status);
 
 /**
+ * Starts a loop whose variables begin as `inputs`, outputs of `g`. INVALID_ARGUMENT without inputs, or for inputs that are
+ * not of the graph.
+ */
+TF_CAPI_EXPORT extern
+TF_WhileParams TF_NewWhile(TF_Graph *g,
+                                  TF_Output *inputs,
+                                  int ninputs,
+                                  TF_Status *status);
+
+/**
+ * Adds the loop to its graph, writes the last values of its variables to `outputs`, and frees what belongs to `params`,
+ * also on failure.
+ *
+ * INVALID_ARGUMENT when something was not set or does not fit; the graph is unchanged then, and `outputs` untouched.
+ */
+TF_CAPI_EXPORT extern
+void TF_FinishWhile(const TF_WhileParams *params,
+                    TF_Status *status,
+                    TF_Output *outputs);
+
+/**
+ * Frees what belongs to `params` without adding a loop. NULL and a loop that was not started are ignored.
+ */
+TF_CAPI_EXPORT extern void TF_AbortWhile(const TF_WhileParams *params);
+
+/**
  * Adds operations that compute the gradients of the sum of the outputs `y` with respect to each output `x`, and writes
  * those to `dy`, which has room for `nx`. `dx` gives a gradient for each `y`; NULL for ones. Where nothing flows the result
  * has no operation.
@@ -1094,11 +1159,11 @@ int TF_GraphGetFunctions(TF_Graph *g,
  */
 TF_CAPI_EXPORT extern
 void TF_AddGradients(TF_Graph *g,
-                     const TF_Output *y,
+                     TF_Output *y,
                      int ny,
-                     const TF_Output *x,
+                     TF_Output *x,
                      int nx,
-                     const TF_Output *dx,
+                     TF_Output *dx,
                      TF_Status *status,
                      TF_Output *dy);
 
@@ -1109,11 +1174,11 @@ void TF_AddGradients(TF_Graph *g,
 TF_CAPI_EXPORT extern
 void TF_AddGradientsWithPrefix(TF_Graph *g,
                                const char *prefix,
-                               const TF_Output *y,
+                               TF_Output *y,
                                int ny,
-                               const TF_Output *x,
+                               TF_Output *x,
                                int nx,
-                               const TF_Output *dx,
+                               TF_Output *dx,
                                TF_Status *status,
                                TF_Output *dy);
 
@@ -1123,8 +1188,8 @@ void TF_AddGradientsWithPrefix(TF_Graph *g,
  * NULL with INVALID_ARGUMENT for a NULL graph, NOT_FOUND for a target that nothing serves.
  */
 TF_CAPI_EXPORT extern
-struct TF_Session *TF_NewSession(TF_Graph *graph,
-                                 const struct TF_SessionOptions *opts,
+TF_Session *TF_NewSession(TF_Graph *graph,
+                                 const TF_SessionOptions *opts,
                                  TF_Status *status);
 
 /**
@@ -1136,7 +1201,7 @@ struct TF_Session *TF_NewSession(TF_Graph *graph,
  * failed.
  */
 TF_CAPI_EXPORT extern
-struct TF_Session *TF_LoadSessionFromSavedModel(const struct TF_SessionOptions *session_options,
+TF_Session *TF_LoadSessionFromSavedModel(const TF_SessionOptions *session_options,
                                                 const TF_Buffer *run_options,
                                                 const char *export_dir,
                                                 const char *const *tags,
@@ -1154,7 +1219,7 @@ TF_CAPI_EXPORT extern void TF_CloseSession(TF_Session *session, TF_Status *statu
 /**
  * Frees a session, closing it first; NULL is ignored. No other call may use it meanwhile or later.
  */
-TF_CAPI_EXPORT extern void TF_DeleteSession(struct TF_Session *session, TF_Status *status);
+TF_CAPI_EXPORT extern void TF_DeleteSession(TF_Session *session, TF_Status *status);
 
 /**
  * Runs what the outputs and operations need.
@@ -1188,13 +1253,13 @@ TF_CAPI_EXPORT extern void TF_ExtendSession(TF_Session *session, TF_Status *stat
 /**
  * The devices of a session, which the caller frees with `TF_DeleteDeviceList`; NULL on an error.
  */
-TF_CAPI_EXPORT extern struct TF_DeviceList *TF_SessionListDevices(TF_Session *session, TF_Status *status);
+TF_CAPI_EXPORT extern TF_DeviceList *TF_SessionListDevices(TF_Session *session, TF_Status *status);
 
 /**
  * Closes all sessions of the target in `opt` and clears the containers with these names, or the default one.
  */
 TF_CAPI_EXPORT extern
-void TF_Reset(const struct TF_SessionOptions *opt,
+void TF_Reset(const TF_SessionOptions *opt,
               const char **containers,
               int ncontainers,
               TF_Status *status);
@@ -1239,7 +1304,7 @@ TF_CAPI_EXPORT extern void TF_DeletePRunHandle(const char *_handle);
  * NOT_FOUND for a target that nothing serves.
  */
 TF_CAPI_EXPORT extern
-struct TF_DeprecatedSession *TF_NewDeprecatedSession(const struct TF_SessionOptions *options,
+TF_DeprecatedSession *TF_NewDeprecatedSession(const TF_SessionOptions *options,
                                                      TF_Status *status);
 
 /**
@@ -1250,7 +1315,7 @@ TF_CAPI_EXPORT extern void TF_CloseDeprecatedSession(TF_DeprecatedSession *sessi
 /**
  * Frees a session, closing it first; NULL is ignored.
  */
-TF_CAPI_EXPORT extern void TF_DeleteDeprecatedSession(struct TF_DeprecatedSession *session, TF_Status *status);
+TF_CAPI_EXPORT extern void TF_DeleteDeprecatedSession(TF_DeprecatedSession *session, TF_Status *status);
 
 /**
  * Adds the operations of a serialized `GraphDef`. INVALID_ARGUMENT for other bytes and for names that are there.
@@ -1283,7 +1348,7 @@ void TF_Run(TF_DeprecatedSession *session,
  * The devices of a session, which the caller frees with `TF_DeleteDeviceList`; NULL on an error.
  */
 TF_CAPI_EXPORT extern
-struct TF_DeviceList *TF_DeprecatedSessionListDevices(TF_DeprecatedSession *session,
+TF_DeviceList *TF_DeprecatedSessionListDevices(TF_DeprecatedSession *session,
                                                       TF_Status *status);
 
 /**
@@ -1319,37 +1384,37 @@ void TF_PRun(TF_DeprecatedSession *_session,
 /**
  * Frees a list; NULL is ignored.
  */
-TF_CAPI_EXPORT extern void TF_DeleteDeviceList(struct TF_DeviceList *list);
+TF_CAPI_EXPORT extern void TF_DeleteDeviceList(TF_DeviceList *list);
 
 /**
  * The number of devices; 0 for NULL.
  */
-TF_CAPI_EXPORT extern int TF_DeviceListCount(const struct TF_DeviceList *list);
+TF_CAPI_EXPORT extern int TF_DeviceListCount(const TF_DeviceList *list);
 
 /**
  * The full name of a device, such as `/job:localhost/replica:0/task:0/device:CPU:0`. The string lives as long as the
  * list. NULL with INVALID_ARGUMENT when there is no such device.
  */
-TF_CAPI_EXPORT extern const char *TF_DeviceListName(const struct TF_DeviceList *list, int index, TF_Status *status);
+TF_CAPI_EXPORT extern const char *TF_DeviceListName(const TF_DeviceList *list, int index, TF_Status *status);
 
 /**
  * The type of a device, such as `CPU`. The string lives as long as the list. NULL with INVALID_ARGUMENT when there is no
  * such device.
  */
 TF_CAPI_EXPORT extern
-const char *TF_DeviceListType(const struct TF_DeviceList *list,
+const char *TF_DeviceListType(const TF_DeviceList *list,
                               int index,
                               TF_Status *status);
 
 /**
  * The bytes of memory of a device. -1 with INVALID_ARGUMENT when there is no such device.
  */
-TF_CAPI_EXPORT extern int64_t TF_DeviceListMemoryBytes(const struct TF_DeviceList *list, int index, TF_Status *status);
+TF_CAPI_EXPORT extern int64_t TF_DeviceListMemoryBytes(const TF_DeviceList *list, int index, TF_Status *status);
 
 /**
  * A number that is another one after a device was started again. 0 with INVALID_ARGUMENT when there is no such device.
  */
-TF_CAPI_EXPORT extern uint64_t TF_DeviceListIncarnation(const struct TF_DeviceList *list, int index, TF_Status *status);
+TF_CAPI_EXPORT extern uint64_t TF_DeviceListIncarnation(const TF_DeviceList *list, int index, TF_Status *status);
 
 /**
  * Loads a shared library, which registers its ops and kernels in its constructors; it stays loaded for good. Where a name
@@ -1358,7 +1423,7 @@ TF_CAPI_EXPORT extern uint64_t TF_DeviceListIncarnation(const struct TF_DeviceLi
  * NULL with NOT_FOUND, and what the system says, when it cannot be loaded.
  */
 TF_CAPI_EXPORT extern
-struct TF_Library *TF_LoadLibrary(const char *library_filename,
+TF_Library *TF_LoadLibrary(const char *library_filename,
                                   TF_Status *status);
 
 /**
@@ -1369,7 +1434,7 @@ TF_CAPI_EXPORT extern TF_Buffer TF_GetOpList(TF_Library *lib_handle);
 /**
  * Frees a handle; the library stays loaded. NULL is ignored.
  */
-TF_CAPI_EXPORT extern void TF_DeleteLibraryHandle(struct TF_Library *lib_handle);
+TF_CAPI_EXPORT extern void TF_DeleteLibraryHandle(TF_Library *lib_handle);
 
 /**
  * Calls `listener` with each text that a printing op prints, on any thread, instead of printing it. NULL is ignored.
@@ -1403,20 +1468,20 @@ TF_CAPI_EXPORT extern TF_Buffer *TF_GetRegisteredKernelsForOp(const char *name, 
  * NULL with INVALID_ARGUMENT for other bytes.
  */
 TF_CAPI_EXPORT extern
-struct TF_ApiDefMap *TF_NewApiDefMap(TF_Buffer *op_list_buffer,
+TF_ApiDefMap *TF_NewApiDefMap(TF_Buffer *op_list_buffer,
                                      TF_Status *status);
 
 /**
  * Frees a map; NULL is ignored.
  */
-TF_CAPI_EXPORT extern void TF_DeleteApiDefMap(struct TF_ApiDefMap *apimap);
+TF_CAPI_EXPORT extern void TF_DeleteApiDefMap(TF_ApiDefMap *apimap);
 
 /**
  * Merges definitions into the map: an `ApiDefs` in text form, in which a string may be written as `<<WORD`, its lines, and
  * `WORD`. Where both say something, the new one wins. INVALID_ARGUMENT for other text and for ops that are not in the map.
  */
 TF_CAPI_EXPORT extern
-void TF_ApiDefMapPut(struct TF_ApiDefMap *api_def_map,
+void TF_ApiDefMapPut(TF_ApiDefMap *api_def_map,
                      const char *text,
                      size_t text_len,
                      TF_Status *status);
@@ -1426,7 +1491,7 @@ void TF_ApiDefMapPut(struct TF_ApiDefMap *api_def_map,
  * the map has no such op.
  */
 TF_CAPI_EXPORT extern
-TF_Buffer *TF_ApiDefMapGet(struct TF_ApiDefMap *api_def_map,
+TF_Buffer *TF_ApiDefMapGet(TF_ApiDefMap *api_def_map,
                            const char *name,
                            size_t name_len,
                            TF_Status *status);
@@ -1434,7 +1499,7 @@ TF_Buffer *TF_ApiDefMapGet(struct TF_ApiDefMap *api_def_map,
 /**
  * Servers are not implemented: NULL with UNIMPLEMENTED, or INVALID_ARGUMENT for bytes that are no `ServerDef`.
  */
-TF_CAPI_EXPORT extern struct TF_Server *TF_NewServer(const void *proto, size_t proto_len, TF_Status *status);
+TF_CAPI_EXPORT extern TF_Server *TF_NewServer(const void *proto, size_t proto_len, TF_Status *status);
 
 /**
  * Starts a server. INVALID_ARGUMENT for NULL.
@@ -1459,7 +1524,7 @@ TF_CAPI_EXPORT extern const char *TF_ServerTarget(TF_Server *_server);
 /**
  * Stops and frees a server; NULL is ignored.
  */
-TF_CAPI_EXPORT extern void TF_DeleteServer(struct TF_Server *_server);
+TF_CAPI_EXPORT extern void TF_DeleteServer(TF_Server *_server);
 
 /**
  * Makes `op` wait for `input`.
@@ -1517,8 +1582,8 @@ TF_CAPI_EXPORT extern void TF_SetRequireShapeInferenceFns(TF_Graph *_graph, bool
  */
 TF_CAPI_EXPORT extern
 void TF_UpdateEdge(TF_Graph *graph,
-                   struct TF_Output new_src,
-                   struct TF_Input dst,
+                   TF_Output new_src,
+                   TF_Input dst,
                    TF_Status *status);
 
 /**
@@ -1526,9 +1591,28 @@ void TF_UpdateEdge(TF_Graph *graph,
  */
 TF_CAPI_EXPORT extern
 void TF_AddWhileInputHack(TF_Graph *graph,
-                          struct TF_Output new_src,
+                          TF_Output new_src,
                           TF_Operation *dst,
                           TF_Status *status);
+
+/**
+ * What the resource or variant at an output holds, as a serialized `CppShapeInferenceResult.HandleData`; an empty buffer
+ * when that is not known. Free it with `TF_DeleteBuffer`; NULL on an error.
+ */
+TF_CAPI_EXPORT extern
+TF_Buffer *TF_GetHandleShapeAndType(TF_Graph *graph,
+                                    TF_Output output);
+
+/**
+ * Says what the resource or variant at an output holds: a serialized `CppShapeInferenceResult.HandleData` of `proto_len`
+ * bytes. INVALID_ARGUMENT for other bytes and for an output that is not there.
+ */
+TF_CAPI_EXPORT extern
+void TF_SetHandleShapeAndType(TF_Graph *graph,
+                              TF_Output output,
+                              const void *proto,
+                              size_t proto_len,
+                              TF_Status *status);
 
 #ifdef __cplusplus
 }  // extern "C"

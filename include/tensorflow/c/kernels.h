@@ -62,8 +62,8 @@ typedef void (*DeleteFunction)(void *kernel);
  * Starts to compute; the callback says when it is done.
  */
 typedef void (*ComputeAsyncFunction)(void *kernel,
-                                     struct TF_OpKernelContext *ctx,
-                                     struct TF_AsyncOpKernelDoneCallback *done);
+                                     TF_OpKernelContext *ctx,
+                                     TF_AsyncOpKernelDoneCallback *done);
 
 /**
  * Which inputs an input argument of the op has.
@@ -105,7 +105,7 @@ extern "C" {
  * `TF_RegisterKernelBuilder` or `TF_DeleteKernelBuilder` frees the builder. NULL for NULL names.
  */
 TF_CAPI_EXPORT extern
-struct TF_KernelBuilder *TF_NewKernelBuilder(const char *op_name,
+TF_KernelBuilder *TF_NewKernelBuilder(const char *op_name,
                                              const char *device_name,
                                              CreateFunction create_func,
                                              ComputeFunction compute_func,
@@ -116,7 +116,7 @@ struct TF_KernelBuilder *TF_NewKernelBuilder(const char *op_name,
  * `TF_RunAsyncOpKernelDoneCallback` then, on any thread, and may use its context until it does.
  */
 TF_CAPI_EXPORT extern
-struct TF_KernelBuilder *TF_NewAsyncKernelBuilder(const char *op_name,
+TF_KernelBuilder *TF_NewAsyncKernelBuilder(const char *op_name,
                                                   const char *device_name,
                                                   CreateFunction create_func,
                                                   ComputeAsyncFunction compute_async_func,
@@ -125,13 +125,13 @@ struct TF_KernelBuilder *TF_NewAsyncKernelBuilder(const char *op_name,
 /**
  * Says that an asynchronous kernel is done, and frees the callback. NULL is ignored.
  */
-TF_CAPI_EXPORT extern void TF_RunAsyncOpKernelDoneCallback(struct TF_AsyncOpKernelDoneCallback *done);
+TF_CAPI_EXPORT extern void TF_RunAsyncOpKernelDoneCallback(TF_AsyncOpKernelDoneCallback *done);
 
 /**
  * Restricts the kernel to one more value of an attribute that is an element type.
  */
 TF_CAPI_EXPORT extern
-void TF_KernelBuilder_TypeConstraint(struct TF_KernelBuilder *kernel_builder,
+void TF_KernelBuilder_TypeConstraint(TF_KernelBuilder *kernel_builder,
                                      const char *attr_name,
                                      TF_DataType dtype,
                                      TF_Status *status);
@@ -139,24 +139,24 @@ void TF_KernelBuilder_TypeConstraint(struct TF_KernelBuilder *kernel_builder,
 /**
  * Says that an argument is in host memory. On a CPU all are.
  */
-TF_CAPI_EXPORT extern void TF_KernelBuilder_HostMemory(struct TF_KernelBuilder *_kernel_builder, const char *_arg_name);
+TF_CAPI_EXPORT extern void TF_KernelBuilder_HostMemory(TF_KernelBuilder *_kernel_builder, const char *_arg_name);
 
 /**
  * Sets the priority: of the kernels that fit a node, the highest wins.
  */
-TF_CAPI_EXPORT extern void TF_KernelBuilder_Priority(struct TF_KernelBuilder *kernel_builder, int32_t priority_number);
+TF_CAPI_EXPORT extern void TF_KernelBuilder_Priority(TF_KernelBuilder *kernel_builder, int32_t priority_number);
 
 /**
  * Restricts the kernel to nodes whose attribute `_kernel` has this value.
  */
-TF_CAPI_EXPORT extern void TF_KernelBuilder_Label(struct TF_KernelBuilder *kernel_builder, const char *label);
+TF_CAPI_EXPORT extern void TF_KernelBuilder_Label(TF_KernelBuilder *kernel_builder, const char *label);
 
 /**
  * Adds the kernel to those of this process and frees the builder, also on failure. NOT_FOUND when there is no such op.
  */
 TF_CAPI_EXPORT extern
 void TF_RegisterKernelBuilder(const char *_kernel_name,
-                              struct TF_KernelBuilder *builder,
+                              TF_KernelBuilder *builder,
                               TF_Status *status);
 
 /**
@@ -166,31 +166,31 @@ void TF_RegisterKernelBuilder(const char *_kernel_name,
 TF_CAPI_EXPORT extern
 void TF_RegisterKernelBuilderWithKernelDef(const char *serialized_kernel_def,
                                            const char *name,
-                                           struct TF_KernelBuilder *builder,
+                                           TF_KernelBuilder *builder,
                                            TF_Status *status);
 
 /**
  * Frees a builder that is not registered; NULL is ignored.
  */
-TF_CAPI_EXPORT extern void TF_DeleteKernelBuilder(struct TF_KernelBuilder *builder);
+TF_CAPI_EXPORT extern void TF_DeleteKernelBuilder(TF_KernelBuilder *builder);
 
 /**
  * Reports that the kernel cannot be made.
  */
-TF_CAPI_EXPORT extern void TF_OpKernelConstruction_Failure(struct TF_OpKernelConstruction *ctx, TF_Status *status);
+TF_CAPI_EXPORT extern void TF_OpKernelConstruction_Failure(TF_OpKernelConstruction *ctx, TF_Status *status);
 
 /**
  * The node as a serialized `NodeDef`, without inputs. Free the buffer with `TF_DeleteBuffer`; NULL on an error.
  */
 TF_CAPI_EXPORT extern
-TF_Buffer *TF_OpKernelConstruction_GetNodeDef(struct TF_OpKernelConstruction *ctx,
+TF_Buffer *TF_OpKernelConstruction_GetNodeDef(TF_OpKernelConstruction *ctx,
                                               TF_Status *status);
 
 /**
  * Gets the number of elements of a list (-1 for a single value) and its size in all, as `TF_AttrMetadata` counts them.
  */
 TF_CAPI_EXPORT extern
-void TF_OpKernelConstruction_GetAttrSize(struct TF_OpKernelConstruction *ctx,
+void TF_OpKernelConstruction_GetAttrSize(TF_OpKernelConstruction *ctx,
                                          const char *attr_name,
                                          int32_t *list_size,
                                          int32_t *total_size,
@@ -201,7 +201,7 @@ void TF_OpKernelConstruction_GetAttrSize(struct TF_OpKernelConstruction *ctx,
  * that follow.
  */
 TF_CAPI_EXPORT extern
-void TF_OpKernelConstruction_GetAttrType(struct TF_OpKernelConstruction *ctx,
+void TF_OpKernelConstruction_GetAttrType(TF_OpKernelConstruction *ctx,
                                          const char *attr_name,
                                          TF_DataType *val,
                                          TF_Status *status);
@@ -210,7 +210,7 @@ void TF_OpKernelConstruction_GetAttrType(struct TF_OpKernelConstruction *ctx,
  * Gets an integer of 32 bits.
  */
 TF_CAPI_EXPORT extern
-void TF_OpKernelConstruction_GetAttrInt32(struct TF_OpKernelConstruction *ctx,
+void TF_OpKernelConstruction_GetAttrInt32(TF_OpKernelConstruction *ctx,
                                           const char *attr_name,
                                           int32_t *val,
                                           TF_Status *status);
@@ -219,7 +219,7 @@ void TF_OpKernelConstruction_GetAttrInt32(struct TF_OpKernelConstruction *ctx,
  * Gets an integer.
  */
 TF_CAPI_EXPORT extern
-void TF_OpKernelConstruction_GetAttrInt64(struct TF_OpKernelConstruction *ctx,
+void TF_OpKernelConstruction_GetAttrInt64(TF_OpKernelConstruction *ctx,
                                           const char *attr_name,
                                           int64_t *val,
                                           TF_Status *status);
@@ -228,7 +228,7 @@ void TF_OpKernelConstruction_GetAttrInt64(struct TF_OpKernelConstruction *ctx,
  * Gets a float.
  */
 TF_CAPI_EXPORT extern
-void TF_OpKernelConstruction_GetAttrFloat(struct TF_OpKernelConstruction *ctx,
+void TF_OpKernelConstruction_GetAttrFloat(TF_OpKernelConstruction *ctx,
                                           const char *attr_name,
                                           float *val,
                                           TF_Status *status);
@@ -237,7 +237,7 @@ void TF_OpKernelConstruction_GetAttrFloat(struct TF_OpKernelConstruction *ctx,
  * Gets a truth value.
  */
 TF_CAPI_EXPORT extern
-void TF_OpKernelConstruction_GetAttrBool(struct TF_OpKernelConstruction *ctx,
+void TF_OpKernelConstruction_GetAttrBool(TF_OpKernelConstruction *ctx,
                                          const char *attr_name,
                                          unsigned char *val,
                                          TF_Status *status);
@@ -246,7 +246,7 @@ void TF_OpKernelConstruction_GetAttrBool(struct TF_OpKernelConstruction *ctx,
  * Writes the bytes of a string, `max_length` at most, without a zero byte at the end.
  */
 TF_CAPI_EXPORT extern
-void TF_OpKernelConstruction_GetAttrString(struct TF_OpKernelConstruction *ctx,
+void TF_OpKernelConstruction_GetAttrString(TF_OpKernelConstruction *ctx,
                                            const char *attr_name,
                                            char *val,
                                            size_t max_length,
@@ -256,7 +256,7 @@ void TF_OpKernelConstruction_GetAttrString(struct TF_OpKernelConstruction *ctx,
  * Gets a tensor, which the caller owns.
  */
 TF_CAPI_EXPORT extern
-void TF_OpKernelConstruction_GetAttrTensor(struct TF_OpKernelConstruction *ctx,
+void TF_OpKernelConstruction_GetAttrTensor(TF_OpKernelConstruction *ctx,
                                            const char *attr_name,
                                            TF_Tensor**val,
                                            TF_Status *status);
@@ -265,7 +265,7 @@ void TF_OpKernelConstruction_GetAttrTensor(struct TF_OpKernelConstruction *ctx,
  * Writes element types, `max_vals` at most.
  */
 TF_CAPI_EXPORT extern
-void TF_OpKernelConstruction_GetAttrTypeList(struct TF_OpKernelConstruction *ctx,
+void TF_OpKernelConstruction_GetAttrTypeList(TF_OpKernelConstruction *ctx,
                                              const char *attr_name,
                                              TF_DataType *vals,
                                              int max_vals,
@@ -275,7 +275,7 @@ void TF_OpKernelConstruction_GetAttrTypeList(struct TF_OpKernelConstruction *ctx
  * Writes integers of 32 bits, `max_vals` at most.
  */
 TF_CAPI_EXPORT extern
-void TF_OpKernelConstruction_GetAttrInt32List(struct TF_OpKernelConstruction *ctx,
+void TF_OpKernelConstruction_GetAttrInt32List(TF_OpKernelConstruction *ctx,
                                               const char *attr_name,
                                               int32_t *vals,
                                               int max_vals,
@@ -285,7 +285,7 @@ void TF_OpKernelConstruction_GetAttrInt32List(struct TF_OpKernelConstruction *ct
  * Writes integers, `max_vals` at most.
  */
 TF_CAPI_EXPORT extern
-void TF_OpKernelConstruction_GetAttrInt64List(struct TF_OpKernelConstruction *ctx,
+void TF_OpKernelConstruction_GetAttrInt64List(TF_OpKernelConstruction *ctx,
                                               const char *attr_name,
                                               int64_t *vals,
                                               int max_vals,
@@ -295,7 +295,7 @@ void TF_OpKernelConstruction_GetAttrInt64List(struct TF_OpKernelConstruction *ct
  * Writes floats, `max_vals` at most.
  */
 TF_CAPI_EXPORT extern
-void TF_OpKernelConstruction_GetAttrFloatList(struct TF_OpKernelConstruction *ctx,
+void TF_OpKernelConstruction_GetAttrFloatList(TF_OpKernelConstruction *ctx,
                                               const char *attr_name,
                                               float *vals,
                                               int max_vals,
@@ -305,7 +305,7 @@ void TF_OpKernelConstruction_GetAttrFloatList(struct TF_OpKernelConstruction *ct
  * Writes truth values, `max_vals` at most.
  */
 TF_CAPI_EXPORT extern
-void TF_OpKernelConstruction_GetAttrBoolList(struct TF_OpKernelConstruction *ctx,
+void TF_OpKernelConstruction_GetAttrBoolList(TF_OpKernelConstruction *ctx,
                                              const char *attr_name,
                                              unsigned char *vals,
                                              int max_vals,
@@ -316,7 +316,7 @@ void TF_OpKernelConstruction_GetAttrBoolList(struct TF_OpKernelConstruction *ctx
  * has room for `storage_size` bytes. INVALID_ARGUMENT when it has too little.
  */
 TF_CAPI_EXPORT extern
-void TF_OpKernelConstruction_GetAttrStringList(struct TF_OpKernelConstruction *ctx,
+void TF_OpKernelConstruction_GetAttrStringList(TF_OpKernelConstruction *ctx,
                                                const char *attr_name,
                                                char**values,
                                                size_t *lengths,
@@ -329,7 +329,7 @@ void TF_OpKernelConstruction_GetAttrStringList(struct TF_OpKernelConstruction *c
  * Writes tensors, `max_values` at most, which the caller owns.
  */
 TF_CAPI_EXPORT extern
-void TF_OpKernelConstruction_GetAttrTensorList(struct TF_OpKernelConstruction *ctx,
+void TF_OpKernelConstruction_GetAttrTensorList(TF_OpKernelConstruction *ctx,
                                                const char *attr_name,
                                                TF_Tensor**vals,
                                                int max_values,
@@ -339,7 +339,7 @@ void TF_OpKernelConstruction_GetAttrTensorList(struct TF_OpKernelConstruction *c
  * A function as a serialized `NameAttrList`. Free the buffer with `TF_DeleteBuffer`; NULL on an error.
  */
 TF_CAPI_EXPORT extern
-TF_Buffer *TF_OpKernelConstruction_GetAttrFunction(struct TF_OpKernelConstruction *ctx,
+TF_Buffer *TF_OpKernelConstruction_GetAttrFunction(TF_OpKernelConstruction *ctx,
                                                    const char *attr_name,
                                                    TF_Status *status);
 
@@ -347,30 +347,30 @@ TF_Buffer *TF_OpKernelConstruction_GetAttrFunction(struct TF_OpKernelConstructio
  * Whether the node has an attribute of this name.
  */
 TF_CAPI_EXPORT extern
-bool TF_OpKernelConstruction_HasAttr(struct TF_OpKernelConstruction *ctx,
+bool TF_OpKernelConstruction_HasAttr(TF_OpKernelConstruction *ctx,
                                      const char *attr_name,
                                      TF_Status *status);
 
 /**
  * The name of the node; valid as long as the kernel. Empty for NULL.
  */
-TF_CAPI_EXPORT extern TF_StringView TF_OpKernelConstruction_GetName(struct TF_OpKernelConstruction *ctx);
+TF_CAPI_EXPORT extern TF_StringView TF_OpKernelConstruction_GetName(TF_OpKernelConstruction *ctx);
 
 /**
  * The number of inputs; 0 for NULL.
  */
-TF_CAPI_EXPORT extern int TF_NumInputs(struct TF_OpKernelContext *ctx);
+TF_CAPI_EXPORT extern int TF_NumInputs(TF_OpKernelContext *ctx);
 
 /**
  * The number of outputs; 0 for NULL.
  */
-TF_CAPI_EXPORT extern int TF_NumOutputs(struct TF_OpKernelContext *ctx);
+TF_CAPI_EXPORT extern int TF_NumOutputs(TF_OpKernelContext *ctx);
 
 /**
  * Gets an input, which the caller owns and must not change. OUT_OF_RANGE when there is no such input.
  */
 TF_CAPI_EXPORT extern
-void TF_GetInput(struct TF_OpKernelContext *ctx,
+void TF_GetInput(TF_OpKernelContext *ctx,
                  int i,
                  TF_Tensor**tensor,
                  TF_Status *status);
@@ -378,19 +378,19 @@ void TF_GetInput(struct TF_OpKernelContext *ctx,
 /**
  * Finds the inputs of the input argument with this name. NOT_FOUND when there is none.
  */
-TF_CAPI_EXPORT extern void TF_InputRange(struct TF_OpKernelContext *ctx, const char *name, struct TF_InputRange_Args *args);
+TF_CAPI_EXPORT extern void TF_InputRange(TF_OpKernelContext *ctx, const char *name, TF_InputRange_Args *args);
 
 /**
  * The element type of an input; 0 when there is no such input.
  */
-TF_CAPI_EXPORT extern TF_DataType TF_InputDatatype(struct TF_OpKernelContext *ctx, int index);
+TF_CAPI_EXPORT extern TF_DataType TF_InputDatatype(TF_OpKernelContext *ctx, int index);
 
 /**
  * Sets an output; the tensor's memory is shared, and the caller keeps its handle. OUT_OF_RANGE when there is no such
  * output, INVALID_ARGUMENT for another type.
  */
 TF_CAPI_EXPORT extern
-void TF_SetOutput(struct TF_OpKernelContext *ctx,
+void TF_SetOutput(TF_OpKernelContext *ctx,
                   int i,
                   const TF_Tensor *tensor,
                   TF_Status *status);
@@ -400,85 +400,85 @@ void TF_SetOutput(struct TF_OpKernelContext *ctx,
  * output; NULL when it is not set.
  */
 TF_CAPI_EXPORT extern
-TF_Tensor *TF_GetMutableOutput(struct TF_OpKernelContext *ctx,
+TF_Tensor *TF_GetMutableOutput(TF_OpKernelContext *ctx,
                                int i,
                                TF_Status *status);
 
 /**
  * Reports that the kernel failed.
  */
-TF_CAPI_EXPORT extern void TF_OpKernelContext_Failure(struct TF_OpKernelContext *ctx, TF_Status *status);
+TF_CAPI_EXPORT extern void TF_OpKernelContext_Failure(TF_OpKernelContext *ctx, TF_Status *status);
 
 /**
  * The element type that an output must have; 0 when there is no such output.
  */
-TF_CAPI_EXPORT extern TF_DataType TF_ExpectedOutputDataType(struct TF_OpKernelContext *ctx, int i);
+TF_CAPI_EXPORT extern TF_DataType TF_ExpectedOutputDataType(TF_OpKernelContext *ctx, int i);
 
 /**
  * Whether an input is in host memory: on a CPU it is. OUT_OF_RANGE when there is no such input.
  */
-TF_CAPI_EXPORT extern bool TF_IsHostMemoryInput(struct TF_OpKernelContext *ctx, int i, TF_Status *status);
+TF_CAPI_EXPORT extern bool TF_IsHostMemoryInput(TF_OpKernelContext *ctx, int i, TF_Status *status);
 
 /**
  * Whether an output is in host memory: on a CPU it is. OUT_OF_RANGE when there is no such output.
  */
-TF_CAPI_EXPORT extern bool TF_IsHostMemoryOutput(struct TF_OpKernelContext *ctx, int i, TF_Status *status);
+TF_CAPI_EXPORT extern bool TF_IsHostMemoryOutput(TF_OpKernelContext *ctx, int i, TF_Status *status);
 
 /**
  * The number of the step.
  */
-TF_CAPI_EXPORT extern int64_t TF_StepId(struct TF_OpKernelContext *ctx);
+TF_CAPI_EXPORT extern int64_t TF_StepId(TF_OpKernelContext *ctx);
 
 /**
  * The number of the step.
  */
-TF_CAPI_EXPORT extern int64_t TF_GetStepId(struct TF_OpKernelContext *ctx);
+TF_CAPI_EXPORT extern int64_t TF_GetStepId(TF_OpKernelContext *ctx);
 
 /**
  * The number of the loop that the node runs in; 0 outside of loops.
  */
-TF_CAPI_EXPORT extern uint64_t TF_GetFrameId(struct TF_OpKernelContext *_ctx);
+TF_CAPI_EXPORT extern uint64_t TF_GetFrameId(TF_OpKernelContext *_ctx);
 
 /**
  * The number of the turn of that loop.
  */
-TF_CAPI_EXPORT extern int64_t TF_GetIterId(struct TF_OpKernelContext *_ctx);
+TF_CAPI_EXPORT extern int64_t TF_GetIterId(TF_OpKernelContext *_ctx);
 
 /**
  * The number of the device among those of its type.
  */
-TF_CAPI_EXPORT extern int TF_GetDeviceId(struct TF_OpKernelContext *ctx);
+TF_CAPI_EXPORT extern int TF_GetDeviceId(TF_OpKernelContext *ctx);
 
 /**
  * The name of the device; valid as long as the session.
  */
-TF_CAPI_EXPORT extern TF_StringView TF_GetDeviceName(struct TF_OpKernelContext *ctx);
+TF_CAPI_EXPORT extern TF_StringView TF_GetDeviceName(TF_OpKernelContext *ctx);
 
 /**
  * The version of GraphDefs that the library writes.
  */
-TF_CAPI_EXPORT extern int TF_GetGraphDefVersion(struct TF_OpKernelContext *_ctx);
+TF_CAPI_EXPORT extern int TF_GetGraphDefVersion(TF_OpKernelContext *_ctx);
 
 /**
  * The name of the node; valid as long as the kernel.
  */
-TF_CAPI_EXPORT extern TF_StringView TF_GetOpKernelName(struct TF_OpKernelContext *ctx);
+TF_CAPI_EXPORT extern TF_StringView TF_GetOpKernelName(TF_OpKernelContext *ctx);
 
 /**
  * The container of resources that name none.
  */
-TF_CAPI_EXPORT extern TF_StringView TF_GetResourceMgrDefaultContainerName(struct TF_OpKernelContext *_ctx);
+TF_CAPI_EXPORT extern TF_StringView TF_GetResourceMgrDefaultContainerName(TF_OpKernelContext *_ctx);
 
 /**
  * The name of an input as the node's definition has it: not known to kernels here, and so empty.
  */
-TF_CAPI_EXPORT extern TF_StringView TF_GetOpKernelRequestedInput(struct TF_OpKernelContext *_ctx, size_t _index);
+TF_CAPI_EXPORT extern TF_StringView TF_GetOpKernelRequestedInput(TF_OpKernelContext *_ctx, size_t _index);
 
 /**
  * The functions of the graph: not known to kernels here, UNIMPLEMENTED.
  */
 TF_CAPI_EXPORT extern
-void TF_GetSerializedFunctionDefLibrary(struct TF_OpKernelContext *_ctx,
+void TF_GetSerializedFunctionDefLibrary(TF_OpKernelContext *_ctx,
                                         TF_Buffer *_serialized_function_def_library,
                                         TF_Status *status);
 
@@ -486,7 +486,7 @@ void TF_GetSerializedFunctionDefLibrary(struct TF_OpKernelContext *_ctx,
  * The configuration of the session: not known to kernels here, UNIMPLEMENTED.
  */
 TF_CAPI_EXPORT extern
-void TF_GetSerializedConfigProto(struct TF_OpKernelContext *_ctx,
+void TF_GetSerializedConfigProto(TF_OpKernelContext *_ctx,
                                  TF_Buffer *_serialized_config_proto,
                                  TF_Status *status);
 
@@ -494,7 +494,7 @@ void TF_GetSerializedConfigProto(struct TF_OpKernelContext *_ctx,
  * Writes the handle in a resource input as a serialized `ResourceHandleProto` into an empty buffer.
  */
 TF_CAPI_EXPORT extern
-void TF_GetSerializedResourceHandleProto(struct TF_OpKernelContext *ctx,
+void TF_GetSerializedResourceHandleProto(TF_OpKernelContext *ctx,
                                          int i,
                                          TF_Buffer *serialized_resource_handle_proto,
                                          TF_Status *status);
@@ -505,7 +505,7 @@ void TF_GetSerializedResourceHandleProto(struct TF_OpKernelContext *ctx,
  * RESOURCE_EXHAUSTED when memory is out.
  */
 TF_CAPI_EXPORT extern
-TF_Tensor *TF_AllocateOutput(struct TF_OpKernelContext *context,
+TF_Tensor *TF_AllocateOutput(TF_OpKernelContext *context,
                              int index,
                              TF_DataType dtype,
                              const int64_t *dims,
@@ -519,7 +519,7 @@ TF_Tensor *TF_AllocateOutput(struct TF_OpKernelContext *context,
  * and fills the memory.
  */
 TF_CAPI_EXPORT extern
-TF_Tensor *TF_ForwardInputOrAllocateOutput(struct TF_OpKernelContext *context,
+TF_Tensor *TF_ForwardInputOrAllocateOutput(TF_OpKernelContext *context,
                                            const int *candidate_input_indices,
                                            int num_candidate_input_indices,
                                            int output_index,
@@ -532,7 +532,7 @@ TF_Tensor *TF_ForwardInputOrAllocateOutput(struct TF_OpKernelContext *context,
  * Allocates memory for the time of the computation; the caller frees the tensor. NULL on an error.
  */
 TF_CAPI_EXPORT extern
-TF_Tensor *TF_AllocateTemp(struct TF_OpKernelContext *context,
+TF_Tensor *TF_AllocateTemp(TF_OpKernelContext *context,
                            TF_DataType dtype,
                            const int64_t *dims,
                            int num_dims,
@@ -542,17 +542,17 @@ TF_Tensor *TF_AllocateTemp(struct TF_OpKernelContext *context,
 /**
  * The stream of a device that was plugged in: there are none, so NULL with UNIMPLEMENTED.
  */
-TF_CAPI_EXPORT extern SP_Stream TF_GetStream(struct TF_OpKernelContext *_ctx, TF_Status *status);
+TF_CAPI_EXPORT extern SP_Stream TF_GetStream(TF_OpKernelContext *_ctx, TF_Status *status);
 
 /**
  * Notes that work goes on after the kernel has returned. A CPU has no such work.
  */
-TF_CAPI_EXPORT extern void TF_IncNumDeferredOps(struct TF_OpKernelContext *_context);
+TF_CAPI_EXPORT extern void TF_IncNumDeferredOps(TF_OpKernelContext *_context);
 
 /**
  * Notes that such work has ended.
  */
-TF_CAPI_EXPORT extern void TF_DecNumDeferredOps(struct TF_OpKernelContext *_context);
+TF_CAPI_EXPORT extern void TF_DecNumDeferredOps(TF_OpKernelContext *_context);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -35,22 +35,22 @@ extern "C" {
  * A buffer with a copy of `proto_len` bytes; NULL when memory is out or `proto` is NULL with a length. Free it with
  * `TF_DeleteBuffer`.
  */
-TF_CAPI_EXPORT extern struct TF_Buffer *TF_NewBufferFromString(const void *proto, size_t proto_len);
+TF_CAPI_EXPORT extern TF_Buffer *TF_NewBufferFromString(const void *proto, size_t proto_len);
 
 /**
  * A buffer without bytes. Free it with `TF_DeleteBuffer`.
  */
-TF_CAPI_EXPORT extern struct TF_Buffer *TF_NewBuffer(void);
+TF_CAPI_EXPORT extern TF_Buffer *TF_NewBuffer(void);
 
 /**
  * Frees a buffer, and its bytes by its deallocator; NULL is ignored.
  */
-TF_CAPI_EXPORT extern void TF_DeleteBuffer(struct TF_Buffer *buffer);
+TF_CAPI_EXPORT extern void TF_DeleteBuffer(TF_Buffer *buffer);
 
 /**
  * The fields of a buffer, which keeps its bytes.
  */
-TF_CAPI_EXPORT extern struct TF_Buffer TF_GetBuffer(struct TF_Buffer *buffer);
+TF_CAPI_EXPORT extern TF_Buffer TF_GetBuffer(TF_Buffer *buffer);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -48,7 +48,7 @@ extern "C" {
  * NULL, with the memory given back, when `len` is too short for type and shape or the shape is not valid.
  */
 TF_CAPI_EXPORT extern
-struct TF_Tensor *TF_NewTensor(TF_DataType dtype,
+TF_Tensor *TF_NewTensor(TF_DataType dtype,
                                const int64_t *dims,
                                int num_dims,
                                void *data,
@@ -68,7 +68,7 @@ TF_CAPI_EXPORT extern size_t TF_TensorDefaultAlignment(void);
  * NULL when `len` is too short for type and shape, when the shape is not valid, or when memory is out.
  */
 TF_CAPI_EXPORT extern
-struct TF_Tensor *TF_AllocateTensor(TF_DataType dtype,
+TF_Tensor *TF_AllocateTensor(TF_DataType dtype,
                                     const int64_t *dims,
                                     int num_dims,
                                     size_t len);
@@ -77,48 +77,48 @@ struct TF_Tensor *TF_AllocateTensor(TF_DataType dtype,
  * The same tensor if nobody else holds its memory and the library allocated it, so that its owner may give it away;
  * otherwise NULL.
  */
-TF_CAPI_EXPORT extern struct TF_Tensor *TF_TensorMaybeMove(struct TF_Tensor *tensor);
+TF_CAPI_EXPORT extern TF_Tensor *TF_TensorMaybeMove(TF_Tensor *tensor);
 
 /**
  * Frees a tensor; its memory goes when nobody else holds it. NULL is ignored.
  */
-TF_CAPI_EXPORT extern void TF_DeleteTensor(struct TF_Tensor *tensor);
+TF_CAPI_EXPORT extern void TF_DeleteTensor(TF_Tensor *tensor);
 
 /**
  * The type of the elements; 0 for NULL.
  */
-TF_CAPI_EXPORT extern TF_DataType TF_TensorType(const struct TF_Tensor *tensor);
+TF_CAPI_EXPORT extern TF_DataType TF_TensorType(const TF_Tensor *tensor);
 
 /**
  * Gives the tensor another shape with as many elements; any other shape is ignored.
  */
-TF_CAPI_EXPORT extern void TF_SetShape(struct TF_Tensor *tensor, const int64_t *dims, int num_dims);
+TF_CAPI_EXPORT extern void TF_SetShape(TF_Tensor *tensor, const int64_t *dims, int num_dims);
 
 /**
  * The number of dimensions; -1 for NULL.
  */
-TF_CAPI_EXPORT extern int TF_NumDims(const struct TF_Tensor *tensor);
+TF_CAPI_EXPORT extern int TF_NumDims(const TF_Tensor *tensor);
 
 /**
  * The extent of a dimension, counted from 0; -1 when there is no such dimension.
  */
-TF_CAPI_EXPORT extern int64_t TF_Dim(const struct TF_Tensor *tensor, int dim_index);
+TF_CAPI_EXPORT extern int64_t TF_Dim(const TF_Tensor *tensor, int dim_index);
 
 /**
  * The number of bytes of memory; 0 for NULL.
  */
-TF_CAPI_EXPORT extern size_t TF_TensorByteSize(const struct TF_Tensor *tensor);
+TF_CAPI_EXPORT extern size_t TF_TensorByteSize(const TF_Tensor *tensor);
 
 /**
  * The memory; NULL for NULL. It lives as long as the tensor. Only memory that the caller made or allocated may be
  * written, and not while a run reads it.
  */
-TF_CAPI_EXPORT extern void *TF_TensorData(const struct TF_Tensor *tensor);
+TF_CAPI_EXPORT extern void *TF_TensorData(const TF_Tensor *tensor);
 
 /**
  * The number of elements; 0 for NULL.
  */
-TF_CAPI_EXPORT extern int64_t TF_TensorElementCount(const struct TF_Tensor *tensor);
+TF_CAPI_EXPORT extern int64_t TF_TensorElementCount(const TF_Tensor *tensor);
 
 /**
  * Makes `to` a tensor over the memory of `from`, with another type and shape.
@@ -126,9 +126,9 @@ TF_CAPI_EXPORT extern int64_t TF_TensorElementCount(const struct TF_Tensor *tens
  * INVALID_ARGUMENT when that takes another number of bytes, or elements of either are not plain bytes.
  */
 TF_CAPI_EXPORT extern
-void TF_TensorBitcastFrom(const struct TF_Tensor *from,
+void TF_TensorBitcastFrom(const TF_Tensor *from,
                           TF_DataType dtype,
-                          struct TF_Tensor *to,
+                          TF_Tensor *to,
                           const int64_t *new_dims,
                           int num_new_dims,
                           TF_Status *status);
@@ -136,7 +136,7 @@ void TF_TensorBitcastFrom(const struct TF_Tensor *from,
 /**
  * Whether the memory is at an address that compute kernels can use.
  */
-TF_CAPI_EXPORT extern bool TF_TensorIsAligned(const struct TF_Tensor *tensor);
+TF_CAPI_EXPORT extern bool TF_TensorIsAligned(const TF_Tensor *tensor);
 
 #ifdef __cplusplus
 }  // extern "C"

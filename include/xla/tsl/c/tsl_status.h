@@ -96,43 +96,43 @@ extern "C" {
 /**
  * A new status, OK. Free it with `TSL_DeleteStatus`.
  */
-extern struct TSL_Status *TSL_NewStatus(void);
+extern TSL_Status *TSL_NewStatus(void);
 
 /**
  * Frees a status; NULL is ignored.
  */
-extern void TSL_DeleteStatus(struct TSL_Status *_status);
+extern void TSL_DeleteStatus(TSL_Status *_status);
 
 /**
  * Sets code and message and drops payloads. NULL for `msg` is an empty message, which is what OK always has.
  */
-extern void TSL_SetStatus(struct TSL_Status *s, TSL_Code code, const char *msg);
+extern void TSL_SetStatus(TSL_Status *s, TSL_Code code, const char *msg);
 
 /**
  * Adds a payload, or replaces the one with this key. Has no effect on an OK status.
  */
-extern void TSL_SetPayload(struct TSL_Status *s, const char *key, const char *value);
+extern void TSL_SetPayload(TSL_Status *s, const char *key, const char *value);
 
 /**
  * Calls `visitor` once for each payload; `capture` is passed on to it. The strings live during the call only.
  */
-extern void TSL_ForEachPayload(const struct TSL_Status *s, TSL_PayloadVisitor visitor, void *capture);
+extern void TSL_ForEachPayload(const TSL_Status *s, TSL_PayloadVisitor visitor, void *capture);
 
 /**
  * Sets the status that fits a value of `errno`: its code, and as message `context`, a semicolon and what the system
  * calls the error. 0 gives OK.
  */
-extern void TSL_SetStatusFromIOError(struct TSL_Status *s, int error_code, const char *context);
+extern void TSL_SetStatusFromIOError(TSL_Status *s, int error_code, const char *context);
 
 /**
  * The code; OK for NULL.
  */
-extern TSL_Code TSL_GetCode(const struct TSL_Status *s);
+extern TSL_Code TSL_GetCode(const TSL_Status *s);
 
 /**
  * The message, valid until the status changes or is deleted; empty for OK and for NULL.
  */
-extern const char *TSL_Message(const struct TSL_Status *s);
+extern const char *TSL_Message(const TSL_Status *s);
 
 #ifdef __cplusplus
 }  // extern "C"

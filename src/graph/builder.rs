@@ -4,6 +4,7 @@
 //! what the reference reports. [`Graph::add_checked`] adds a node whose inputs are one flat list. Either adds the node
 //! or leaves the graph as it was. Names are not checked, as the reference does not: only imported ones are.
 
+use crate::graph::PENDING;
 use crate::{Graph, NodeId, summary, validate};
 use ff_op::{AttrValue, Attrs, FunctionRef, NodeInfo, OpRecord, OutputRef};
 use ff_proto::op_def::ArgDef;
@@ -54,15 +55,15 @@ impl Graph {
     }
 
     /// Adds a node whose attributes are checked, after checking its inputs, and infers its shapes.
-    fn add_inferred(
+    pub(crate) fn add_inferred(
         &mut self,
         info: NodeInfo,
         inputs: Vec<OutputRef>,
         controls: Vec<NodeId>,
     ) -> Result<NodeId> {
         validate::input_count(&info, inputs.len())?;
-        for index in 0..inputs.len() {
-            check_edge(self, &info, index, inputs[index])?;
+        for (index, source) in inputs.iter().enumerate() {
+            check_edge(self, &info, index, *source)?;
         }
         let id = self.add_node(Arc::new(info), inputs, controls)?;
         if let Err(error) = self.infer_shapes(id) {
@@ -88,8 +89,11 @@ pub(crate) fn checked_info(
     NodeInfo::new(name, op, device, attrs)
 }
 
-/// Checks that the type of an output fits an input.
+/// Checks that the type of an output fits an input. One that comes later is checked then.
 pub(crate) fn check_edge(graph: &Graph, info: &NodeInfo, index: usize, source: OutputRef) -> Result<()> {
+    if source == PENDING {
+        return Ok(());
+    }
     let (expected, actual) = (info.input_types[index], graph.output_type(source)?);
     ensure!(
         validate::types_compatible(expected, actual),

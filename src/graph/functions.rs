@@ -1,15 +1,13 @@
-//! Bodies of functions as graphs, and functions as shape functions of calls see them.
+//! Bodies of functions as graphs.
 
+use crate::builder::{checked_info, distinct};
+use crate::graph::PENDING;
+use crate::order::by_number;
 use crate::{FunctionLibrary, Graph, NodeId};
-use ff_hlo::{Builder, Op as HloOp};
-use ff_op::{
-    AttrValue, Attrs, Callable, FunctionHost, FunctionRef, FunctionSignature, HandleShapes, NodeInfo,
-    OutputRef, Registry,
-};
+use ff_op::{AttrValue, Attrs, FunctionRef, FunctionSignature, HandleShapes, NodeInfo, OutputRef, Registry};
 use ff_proto::{FunctionDef, NodeDef, OpDef};
 use ff_tensor::{DataType, PartialShape, Result, ensure, status};
 use rustc_hash::FxHashMap;
-use std::cell::Cell;
 use std::sync::Arc;
 
 /// A function's body for certain attribute values.
@@ -128,8 +126,8 @@ struct Assembly<'a> {
     attrs: Attrs,
     signature: FunctionSignature,
     graph: Graph,
-    /// First output and number of outputs of each named value: `argument`, `node:output`.
-    names: FxHashMap<String, (Vec<OutputRef>, bool)>,
+    /// The outputs that names mean: `argument`, `node:output`.
+    names: FxHashMap<String, Vec<OutputRef>>,
 }
 
 impl<'a> Assembly<'a> {
@@ -218,99 +216,119 @@ impl<'a> Assembly<'a> {
                     node: self.graph.add_node(info, Vec::new(), Vec::new())?,
                     index: 0,
                 };
-                let shape = shapes.get(index).cloned().unwrap_or_default();
+                let shape = match shapes.get(index) {
+                    Some(shape) if shape.rank().is_some() => shape.clone(),
+                    _ => self.declared_shape(index),
+                };
                 let handle = handles.get(index).cloned().unwrap_or_default();
                 self.graph.set_shapes(output.node, vec![shape], vec![handle]);
                 outputs.push(output);
                 all.push(output);
             }
-            self.names.insert(arg.name, (outputs, true));
+            self.names.insert(arg.name, outputs);
         }
         Ok(all)
     }
 
-    /// Adds the nodes as their inputs become known; any order in the definition will do.
+    /// What the definition says about an argument's shape.
+    fn declared_shape(&self, index: usize) -> PartialShape {
+        let attrs = self.def.arg_attr.get(&(index as u32));
+        let attr = attrs.and_then(|attrs| attrs.attr.get("_output_shapes"));
+        match attr.map(AttrValue::from_proto) {
+            Some(Ok(AttrValue::Shapes(shapes))) => shapes.into_iter().next().unwrap_or_default(),
+            _ => PartialShape::unknown(),
+        }
+    }
+
+    /// Adds the nodes as their inputs become known; any order in the definition will do. Edges from the end of a v1 loop's
+    /// turn back to its start are set at the end.
     fn add_nodes(&mut self) -> Result<()> {
-        let nodes: FxHashMap<&str, usize> = self
-            .def
-            .node_def
+        let defs = &self.def.node_def;
+        let nodes: FxHashMap<&str, usize> = defs
             .iter()
             .enumerate()
             .map(|(index, node)| (node.name.as_str(), index))
             .collect();
-        let mut waiting = vec![0; self.def.node_def.len()];
-        let mut readers: Vec<Vec<usize>> = vec![Vec::new(); self.def.node_def.len()];
-        for (index, node) in self.def.node_def.iter().enumerate() {
+        let mut waiting = vec![0; defs.len()];
+        let mut readers: Vec<Vec<u32>> = vec![Vec::new(); defs.len()];
+        for (index, node) in defs.iter().enumerate() {
             for input in &node.input {
                 let source = input.trim_start_matches('^').split(':').next().unwrap_or("");
-                if let Some(&from) = nodes.get(source) {
+                if let Some(&from) = nodes.get(source)
+                    && !is_back_edge(&defs[from], node)
+                {
                     waiting[index] += 1;
-                    readers[from].push(index);
+                    readers[from].push(index as u32);
                 }
             }
         }
-        let mut ready: std::collections::VecDeque<usize> =
-            (0..waiting.len()).filter(|&index| waiting[index] == 0).collect();
-        let mut added = 0;
-        while let Some(index) = ready.pop_front() {
-            self.add_body_node(&self.def.node_def[index])?;
-            added += 1;
-            for &reader in &readers[index] {
-                waiting[reader] -= 1;
-                if waiting[reader] == 0 {
-                    ready.push_back(reader);
-                }
-            }
-        }
+        let order = by_number(waiting, &readers);
         ensure!(
-            added == self.def.node_def.len(),
+            order.len() == defs.len(),
             InvalidArgument,
             "The body of function {} has a cycle",
             self.op_def.name
         );
+        let mut back_edges = Vec::new();
+        for index in order {
+            self.add_body_node(&defs[index as usize], &mut back_edges)?;
+        }
+        for (id, index, name) in back_edges {
+            let source = self.resolve(name)?;
+            self.graph.replace_input(id, index, source[0])?;
+        }
         Ok(())
     }
 
-    fn add_body_node(&mut self, def: &NodeDef) -> Result<()> {
+    /// Adds a node. Inputs that are not there yet are put off: node, input, name of the source.
+    fn add_body_node(&mut self, def: &'a NodeDef, late: &mut Vec<(NodeId, usize, &'a str)>) -> Result<()> {
         let mut inputs = Vec::new();
         let mut controls = Vec::new();
         for name in &def.input {
-            match name.strip_prefix('^') {
-                Some(control) => {
-                    let found = self.graph.find(control).or_else(|| {
-                        let (outputs, _) = self.names.get(control)?;
-                        outputs.first().map(|output| output.node)
-                    });
-                    controls
-                        .push(found.ok_or_else(|| status!(InvalidArgument, "input {name} is not found"))?);
-                }
-                None => inputs.extend(self.resolve(name)?),
+            if let Some(control) = name.strip_prefix('^') {
+                controls.push(self.control(control)?);
+            } else if is_merge(def) && self.resolve(name).is_err() {
+                late.push((self.graph.len() as NodeId, inputs.len(), name));
+                inputs.push(PENDING);
+            } else {
+                inputs.extend(self.resolve(name)?);
             }
         }
-        controls.sort_unstable();
-        controls.dedup();
         let attrs = def
             .attr
             .iter()
             .map(|(name, value)| Ok((name.clone(), self.attr(value)?)));
         let attrs = attrs.collect::<Result<Attrs>>()?;
-        let id = self
-            .graph
-            .add_checked(&def.op, &def.name, &def.device, attrs, inputs, controls)?;
+        let op = self.graph.find_op(&def.op)?;
+        // Functions are not checked for ops that were removed.
+        let info = checked_info(op, def.name.clone(), def.device.clone(), attrs, -1)?;
+        let id = self.graph.add_inferred(info, inputs, distinct(controls))?;
         let node = self.graph.node(id);
         for (index, arg) in node.info.op.def.output_arg.iter().enumerate() {
-            let outputs = node
-                .info
-                .output_range(index)
-                .map(|index| OutputRef {
-                    node: id,
-                    index: index as u32,
-                })
-                .collect();
-            self.names
-                .insert(format!("{}:{}", def.name, arg.name), (outputs, false));
+            let output = |index: usize| OutputRef {
+                node: id,
+                index: index as u32,
+            };
+            let outputs = node.info.output_range(index).map(output).collect();
+            self.names.insert(format!("{}:{}", def.name, arg.name), outputs);
         }
         Ok(())
+    }
+
+    /// The node that a control input names: a node, or an argument.
+    fn control(&self, name: &str) -> Result<NodeId> {
+        let argument = || self.names.get(name).and_then(|outputs| outputs.first());
+        let found = self
+            .graph
+            .find(name)
+            .or_else(|| argument().map(|output| output.node));
+        found.ok_or_else(|| {
+            status!(
+                InvalidArgument,
+                "input ^{name} is not found in function {}",
+                self.op_def.name
+            )
+        })
     }
 
     /// An attribute of a body's node, where placeholders take the function's own values.
@@ -351,87 +369,24 @@ impl<'a> Assembly<'a> {
                 self.op_def.name
             )
         };
-        if let Some((outputs, _)) = self.names.get(name) {
+        if let Some(outputs) = self.names.get(name) {
             return Ok(outputs.clone());
         }
         let (list, index) = name.rsplit_once(':').ok_or_else(lost)?;
-        let (outputs, _) = self.names.get(list).ok_or_else(lost)?;
+        let outputs = self.names.get(list).ok_or_else(lost)?;
         let output = index.parse::<usize>().ok().and_then(|index| outputs.get(index));
         Ok(vec![*output.ok_or_else(lost)?])
     }
 }
 
-thread_local! {
-    static DEPTH: Cell<usize> = const { Cell::new(0) };
+fn is_merge(def: &NodeDef) -> bool {
+    matches!(def.op.as_str(), "Merge" | "RefMerge")
 }
 
-/// How deep shapes are inferred through calls; beyond, they are unknown.
-const DEEPEST: usize = 20;
-
-/// The functions of a library for shape inference: nothing runs.
-pub struct LibraryHost<'a> {
-    registry: &'a Arc<Registry>,
-    library: &'a Arc<FunctionLibrary>,
+fn is_back_edge(from: &NodeDef, to: &NodeDef) -> bool {
+    matches!(from.op.as_str(), "NextIteration" | "RefNextIteration") && is_merge(to)
 }
 
-impl<'a> LibraryHost<'a> {
-    /// A host over these ops and functions.
-    pub fn new(registry: &'a Arc<Registry>, library: &'a Arc<FunctionLibrary>) -> LibraryHost<'a> {
-        LibraryHost { registry, library }
-    }
-}
-
-impl FunctionHost for LibraryHost<'_> {
-    fn signature(&self, function: &FunctionRef) -> Result<FunctionSignature> {
-        signature_of(self.library, function)
-    }
-
-    fn instantiate(&self, function: &FunctionRef) -> Result<Arc<dyn Callable>> {
-        Err(status!(
-            Unimplemented,
-            "Function {} cannot run while a graph is built",
-            function.name
-        ))
-    }
-
-    fn infer(
-        &self,
-        function: &FunctionRef,
-        arguments: &[PartialShape],
-        handles: &[Option<HandleShapes>],
-    ) -> Result<(Vec<PartialShape>, Vec<Option<HandleShapes>>)> {
-        let depth = DEPTH.get();
-        if depth >= DEEPEST {
-            return Ok((
-                vec![PartialShape::unknown(); self.signature(function)?.outputs.len()],
-                Vec::new(),
-            ));
-        }
-        DEPTH.set(depth + 1);
-        let body = FunctionBody::with_shapes(self.registry, self.library, function, arguments, handles);
-        DEPTH.set(depth);
-        let body = body?;
-        let shapes = body
-            .results()
-            .iter()
-            .map(|result| body.graph().output_shape(*result))
-            .collect();
-        let handle = |result: &OutputRef| {
-            body.graph()
-                .node(result.node)
-                .handles
-                .get(result.index as usize)
-                .cloned()
-                .flatten()
-        };
-        Ok((shapes, body.results().iter().map(handle).collect()))
-    }
-
-    fn lower(&self, function: &FunctionRef, _: &mut Builder, _: &[HloOp]) -> Result<Vec<HloOp>> {
-        Err(status!(
-            Unimplemented,
-            "Function {} cannot be lowered while a graph is built",
-            function.name
-        ))
-    }
-}
+#[cfg(test)]
+#[path = "functions_tests.rs"]
+mod tests;

@@ -9,7 +9,7 @@ use crate::builder::{check_edge, checked_info, distinct};
 use crate::graph::PENDING;
 use crate::import_links::{Link, Links, Source};
 use crate::names::{CONTROL, tensor_id};
-use crate::{Graph, NodeId, summary, validate};
+use crate::{Graph, NodeId, summary};
 use ff_op::{AttrValue, Attrs, OutputRef};
 use ff_proto::op_def::AttrDef;
 use ff_proto::{FunctionDefLibrary, GraphDef, NodeDef, OpDef, VersionDef};
@@ -252,15 +252,8 @@ impl Importer<'_> {
         };
         let name = self.links.new_name(index, def.name);
         let info = checked_info(op, name, device, attrs, self.graph_version)?;
-        validate::input_count(&info, inputs.len())?;
-        for (index, source) in inputs.iter().enumerate() {
-            if *source != PENDING {
-                check_edge(self.graph, &info, index, *source)?;
-            }
-        }
-        let id = self.graph.add_node(Arc::new(info), inputs, controls)?;
+        let id = self.graph.add_inferred(info, inputs, controls)?;
         self.ids[index] = id;
-        self.graph.infer_shapes(id)?;
         match output_shapes {
             Some(shapes) => self.refine(id, &shapes),
             None => Ok(()),

@@ -4,13 +4,12 @@
 
 use crate::import::TensorId;
 use crate::names::{CONTROL, TakenNames, is_node_name, parse_input};
+use crate::order::by_number;
 use crate::{Graph, ImportOptions, NodeId};
 use ff_op::{AttrValue, Attrs, OutputRef};
 use ff_proto::{Bytes, NodeDef};
 use ff_tensor::{Result, bail, ensure};
 use rustc_hash::{FxHashMap, FxHashSet};
-use std::cmp::Reverse;
-use std::collections::BinaryHeap;
 use std::ops::Range;
 
 /// The attribute that names the nodes to be placed with, and how it marks them.
@@ -242,7 +241,7 @@ impl Links {
             return Ok(None);
         }
         let mut readers: Vec<Vec<u32>> = vec![Vec::new(); defs.len()];
-        let mut waiting: Vec<usize> = Vec::with_capacity(defs.len());
+        let mut waiting: Vec<u32> = Vec::with_capacity(defs.len());
         for def in 0..defs.len() {
             let from: Vec<u32> = self.imported(def).map(|(from, _)| from).collect();
             let controls = self.of(def).iter().filter(|link| link.output == CONTROL).count();
@@ -253,27 +252,14 @@ impl Links {
             } else {
                 from.len()
             };
-            waiting.push(count);
+            waiting.push(count as u32);
             for from in from {
                 if !(is_turn(&defs[from as usize]) && is_merge(&defs[def])) {
                     readers[from as usize].push(def as u32);
                 }
             }
         }
-        let ready = (0..defs.len() as u32).filter(|&def| waiting[def as usize] == 0);
-        let mut ready: BinaryHeap<Reverse<u32>> = ready.map(Reverse).collect();
-        let mut order = Vec::with_capacity(defs.len());
-        while let Some(Reverse(def)) = ready.pop() {
-            order.push(def);
-            for &reader in &readers[def as usize] {
-                let count = &mut waiting[reader as usize];
-                // At 0 before: a loop's start, added already.
-                if *count == 1 {
-                    ready.push(Reverse(reader));
-                }
-                *count = count.saturating_sub(1);
-            }
-        }
+        let order = by_number(waiting, &readers);
         ensure!(
             order.len() == defs.len(),
             InvalidArgument,

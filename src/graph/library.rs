@@ -1,9 +1,10 @@
 //! The function library of a graph: FunctionDefs by name, and which function is the gradient of which.
 
-use ff_op::OpRecord;
+use ff_op::{FunctionRef, HandleShapes, OpRecord};
 use ff_proto::FunctionDef;
-use ff_tensor::{Result, status};
-use parking_lot::RwLock;
+use ff_tensor::{PartialShape, Result, status};
+use parking_lot::{Mutex, RwLock};
+use rustc_hash::FxHashMap;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -13,10 +14,20 @@ struct Entry {
     op: Arc<OpRecord>,
 }
 
+/// A function with the shapes of its arguments and what handles among them hold.
+pub(crate) type InferenceKey = (FunctionRef, Vec<PartialShape>, Vec<Option<HandleShapes>>);
+/// The shapes of results and what handles among them hold.
+pub(crate) type Inferred = (Vec<PartialShape>, Vec<Option<HandleShapes>>);
+
+/// Inferred shapes kept; beyond that all are forgotten.
+const MOST_INFERRED: usize = 4096;
+
 /// Functions by name. Shared by a graph, its copies and its sessions; it can only grow.
 #[derive(Default)]
 pub struct FunctionLibrary {
     functions: RwLock<BTreeMap<String, Entry>>,
+    /// Shapes of results that were inferred, kept so that calls of calls do not multiply.
+    inferred: Mutex<FxHashMap<InferenceKey, Inferred>>,
     gradients: RwLock<BTreeMap<String, String>>,
 }
 
@@ -66,9 +77,24 @@ impl FunctionLibrary {
         }
     }
 
+    /// Shapes that were inferred before.
+    pub(crate) fn inferred(&self, key: &InferenceKey) -> Option<Inferred> {
+        self.inferred.lock().get(key).cloned()
+    }
+
+    /// Keeps shapes that were inferred.
+    pub(crate) fn set_inferred(&self, key: InferenceKey, inferred: &Inferred) {
+        let mut all = self.inferred.lock();
+        if all.len() >= MOST_INFERRED {
+            all.clear();
+        }
+        all.insert(key, inferred.clone());
+    }
+
     /// Takes back the addition of a function.
     pub(crate) fn remove(&self, name: &str) {
         self.functions.write().remove(name);
+        self.inferred.lock().clear();
     }
 
     /// The gradient function of a function, if one was named.

@@ -1,8 +1,7 @@
 //! Shape inference over a graph: runs an op's shape function with what the graph knows.
 
-use crate::functions::LibraryHost;
 use crate::values::{constant_value, value_as_shape};
-use crate::{Graph, NodeId, export, summary};
+use crate::{Graph, LibraryHost, NodeId, export, summary};
 use ff_op::{FunctionHost, HandleShapes, OutputRef, ShapeContext, ShapeHost};
 use ff_tensor::{PartialShape, Result, Status, Tensor, ensure, status};
 

@@ -6,10 +6,12 @@ use crate::Graph;
 use ff_op::{Effects, OutputRef, RunOneHost, run_one, shape_from_value};
 use ff_tensor::{DataType, PartialShape, Result, Shape, Tensor, dim};
 use rustc_hash::FxHashMap;
+use std::cell::Cell;
 
 const MOST_NODES: usize = 64;
 const MOST_ELEMENTS: i64 = 1024;
 const DEEPEST: usize = 16;
+const MOST_STEPS: usize = 1024;
 
 /// The value of an output, if it follows from constants and known shapes by pure ops.
 pub fn constant_value(graph: &Graph, output: OutputRef) -> Option<Tensor> {
@@ -110,11 +112,41 @@ fn can_compute(graph: &Graph, output: OutputRef) -> bool {
 
 /// The shape that a value describes, as far as it is known element by element.
 pub fn value_as_shape(graph: &Graph, output: OutputRef) -> Result<PartialShape> {
-    as_shape(graph, output, 0)
+    let budget = Cell::new(MOST_STEPS);
+    as_shape(
+        graph,
+        output,
+        Depth {
+            depth: 0,
+            budget: &budget,
+        },
+    )
+}
+
+/// How deep a question has gone, and how many steps it has left in all.
+#[derive(Clone, Copy)]
+struct Depth<'a> {
+    depth: usize,
+    budget: &'a Cell<usize>,
+}
+
+impl Depth<'_> {
+    /// One step deeper.
+    fn next(self) -> Self {
+        self.budget.set(self.budget.get().saturating_sub(1));
+        Depth {
+            depth: self.depth + 1,
+            ..self
+        }
+    }
+
+    fn goes_on(&self) -> bool {
+        self.depth < DEEPEST && self.budget.get() > 0
+    }
 }
 
 /// Calls itself for inputs, at most [`DEEPEST`] deep.
-fn as_shape(graph: &Graph, output: OutputRef, depth: usize) -> Result<PartialShape> {
+fn as_shape(graph: &Graph, output: OutputRef, depth: Depth) -> Result<PartialShape> {
     let length = graph.output_shape(output).dim(0);
     let unknown = || {
         if (0..=254).contains(&length) {
@@ -123,25 +155,29 @@ fn as_shape(graph: &Graph, output: OutputRef, depth: usize) -> Result<PartialSha
             PartialShape::unknown()
         }
     };
-    let Some(node) = graph.get(output.node).filter(|_| depth < DEEPEST) else {
+    let Some(node) = graph.get(output.node).filter(|_| depth.goes_on()) else {
         return Ok(unknown());
     };
     let input = |index: usize| node.inputs.get(index).copied();
     let known = match (node.info.op_name(), input(0)) {
         ("Shape", Some(source)) => Some(graph.output_shape(source)),
+        ("VariableShape", Some(source)) => match graph.node(source.node).handles.get(source.index as usize) {
+            Some(Some(handle)) => handle.first().map(|(_, shape)| shape.clone()),
+            _ => None,
+        },
         ("ShapeN", _) => input(output.index as usize).map(|source| graph.output_shape(source)),
-        ("Identity" | "Cast" | "StopGradient", Some(source)) => Some(as_shape(graph, source, depth + 1)?),
+        ("Identity" | "Cast" | "StopGradient", Some(source)) => Some(as_shape(graph, source, depth.next())?),
         ("Pack", _) if length >= 0 => {
             let extents = node
                 .inputs
                 .iter()
-                .map(|source| scalar_extent(graph, *source, depth + 1));
+                .map(|source| scalar_extent(graph, *source, depth.next()));
             Some(PartialShape::new(&extents.collect::<Result<Vec<_>>>()?))
         }
         ("ConcatV2", _) => {
             let mut all = PartialShape::scalar();
             for source in &node.inputs[..node.inputs.len() - 1] {
-                all = all.concat(&as_shape(graph, *source, depth + 1)?);
+                all = all.concat(&as_shape(graph, *source, depth.next())?);
             }
             Some(all)
         }
@@ -158,7 +194,7 @@ fn as_shape(graph: &Graph, output: OutputRef, depth: usize) -> Result<PartialSha
 }
 
 /// The extent that a scalar means; unknown where it is not known.
-fn scalar_extent(graph: &Graph, output: OutputRef, depth: usize) -> Result<i64> {
+fn scalar_extent(graph: &Graph, output: OutputRef, depth: Depth) -> Result<i64> {
     if let Some(value) = constant_value(graph, output) {
         return Ok(value
             .to_i64_vec()
@@ -166,17 +202,17 @@ fn scalar_extent(graph: &Graph, output: OutputRef, depth: usize) -> Result<i64> 
             .and_then(|values| values.first().copied())
             .unwrap_or(dim::UNKNOWN));
     }
-    let Some(node) = graph.get(output.node).filter(|_| depth < DEEPEST) else {
+    let Some(node) = graph.get(output.node).filter(|_| depth.goes_on()) else {
         return Ok(dim::UNKNOWN);
     };
     match (node.info.op_name(), node.inputs.first()) {
-        ("Identity" | "Cast" | "StopGradient", Some(source)) => scalar_extent(graph, *source, depth + 1),
+        ("Identity" | "Cast" | "StopGradient", Some(source)) => scalar_extent(graph, *source, depth.next()),
         ("StridedSlice", Some(source)) => {
             let Some((begin, _, 1)) = slice_bounds(graph, output.node) else {
                 return Ok(dim::UNKNOWN);
             };
             let shrinks = node.info.attrs.int("shrink_axis_mask").unwrap_or(0) == 1;
-            let shape = as_shape(graph, *source, depth + 1)?;
+            let shape = as_shape(graph, *source, depth.next())?;
             Ok(if shrinks { shape.dim(begin) } else { dim::UNKNOWN })
         }
         _ => Ok(dim::UNKNOWN),
@@ -204,7 +240,7 @@ fn slice_bounds(graph: &Graph, node: u32) -> Option<(i64, Option<i64>, i64)> {
     Some((begin, end, bound(3)?))
 }
 
-fn strided_slice(graph: &Graph, node: u32, depth: usize) -> Result<Option<PartialShape>> {
+fn strided_slice(graph: &Graph, node: u32, depth: Depth) -> Result<Option<PartialShape>> {
     let Some((begin, end, 1)) = slice_bounds(graph, node) else {
         return Ok(None);
     };
@@ -213,6 +249,6 @@ fn strided_slice(graph: &Graph, node: u32, depth: usize) -> Result<Option<Partia
         return Ok(None);
     }
     Ok(Some(
-        as_shape(graph, node.inputs[0], depth + 1)?.slice(begin, end),
+        as_shape(graph, node.inputs[0], depth.next())?.slice(begin, end),
     ))
 }

@@ -18,6 +18,10 @@ impl PartialEq for FunctionRef {
     }
 }
 
+impl Eq for Attrs {}
+impl Eq for FunctionRef {}
+impl Eq for AttrValue {}
+
 /// A list without elements equals any other list without elements.
 impl PartialEq for AttrValue {
     fn eq(&self, other: &AttrValue) -> bool {

@@ -7,6 +7,7 @@
 //! [`MOST_NODES`] in all,
 //! bodies with v1 loops. Such calls stay and run as calls.
 
+use super::cse::is_control_flow;
 use super::rebuild::{Rebuild, in_order};
 use super::{Goal, Graph};
 use crate::{FunctionBody, NodeId, called_by_name};
@@ -28,6 +29,7 @@ pub fn run(graph: Graph, goal: Goal) -> Result<(Graph, Goal)> {
     }
     let mut inliner = Inliner {
         rebuild: Rebuild::of(&graph),
+        bodies: FxHashMap::default(),
         effects: Vec::new(),
     };
     for id in in_order(&graph)? {
@@ -46,6 +48,12 @@ pub fn run(graph: Graph, goal: Goal) -> Result<(Graph, Goal)> {
     Ok((graph, goal))
 }
 
+fn has_control_flow(graph: &Graph) -> bool {
+    graph
+        .nodes()
+        .any(|(_, node)| is_control_flow(node.info.op_name()))
+}
+
 /// The function that a node calls and nothing else.
 fn called(graph: &Graph, info: &NodeInfo) -> Option<FunctionRef> {
     match info.op_name() {
@@ -56,13 +64,15 @@ fn called(graph: &Graph, info: &NodeInfo) -> Option<FunctionRef> {
 
 /// A body to put in, and the functions whose bodies it lies in.
 struct Body {
-    function: FunctionBody,
+    function: Arc<FunctionBody>,
     prefix: String,
     within: Vec<String>,
 }
 
 struct Inliner {
     rebuild: Rebuild,
+    /// Bodies made so far; none where a function must stay a call.
+    bodies: FxHashMap<FunctionRef, Option<Arc<FunctionBody>>>,
     /// Nodes of bodies that must run although no result needs them.
     effects: Vec<NodeId>,
 }
@@ -76,21 +86,19 @@ struct Inner {
 
 impl Inliner {
     /// The body of a function, unless it must stay a call.
-    fn body(&self, graph: &Graph, function: &FunctionRef, within: &[String]) -> Option<Body> {
+    fn body(&mut self, graph: &Graph, function: &FunctionRef, within: &[String]) -> Option<Body> {
         if within.len() >= DEEPEST || within.contains(&function.name) || self.rebuild.graph.len() > MOST_NODES
         {
             return None;
         }
-        // A function that cannot be made stays a call, which reports why.
-        let body = FunctionBody::instantiate(graph.registry(), graph.functions(), function).ok()?;
-        // Back edges of v1 loops are set at the end of a rebuild, which works on the outer graph only.
-        if body
-            .graph()
-            .nodes()
-            .any(|(_, node)| super::cse::is_control_flow(node.info.op_name()))
-        {
-            return None;
+        if !self.bodies.contains_key(function) {
+            let body = FunctionBody::instantiate(graph.registry(), graph.functions(), function);
+            // A function that cannot be made stays a call, which reports why. Back edges of v1 loops are set at the end
+            // of a rebuild, which works on the outer graph only.
+            let body = body.ok().filter(|body| !has_control_flow(body.graph()));
+            self.bodies.insert(function.clone(), body.map(Arc::new));
         }
+        let body = self.bodies.get(function)?.clone()?;
         let within = within.iter().cloned().chain([function.name.clone()]).collect();
         Some(Body {
             function: body,

@@ -3,19 +3,24 @@
 //! Nodes are offered in an order in which inputs come first, back edges of v1 loops excepted; those are set at the end.
 
 use super::Goal;
+use crate::graph::PENDING;
+use crate::order::by_number;
 use crate::{Graph, NodeId};
 use ff_op::{NodeInfo, OutputRef};
 use ff_tensor::{Result, ensure, status};
-use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// The new graph, and what became of the old one's values and nodes.
 pub struct Rebuild {
     /// The new graph.
     pub graph: Graph,
-    values: FxHashMap<OutputRef, OutputRef>,
+    /// What each old value became; [`PENDING`] until its node is offered.
+    values: Vec<OutputRef>,
+    /// Where each old node's values start.
+    starts: Vec<u32>,
     /// What stands for an old node's end in control edges.
-    ends: FxHashMap<NodeId, Vec<NodeId>>,
+    ends: Vec<SmallVec<[NodeId; 1]>>,
     back_edges: Vec<(NodeId, usize, OutputRef)>,
 }
 
@@ -24,32 +29,44 @@ impl Rebuild {
     pub fn of(old: &Graph) -> Rebuild {
         let mut graph = Graph::with_functions(old.registry().clone(), old.functions().clone());
         graph.versions = old.versions.clone();
+        let mut starts = Vec::with_capacity(old.len());
+        let mut values = 0;
+        for (_, node) in old.nodes() {
+            starts.push(values);
+            values += node.info.output_types.len() as u32;
+        }
         Rebuild {
             graph,
-            values: FxHashMap::default(),
-            ends: FxHashMap::default(),
+            values: vec![PENDING; values as usize],
+            starts,
+            ends: vec![SmallVec::new(); old.len()],
             back_edges: Vec::new(),
         }
     }
 
+    fn place(&self, old: OutputRef) -> usize {
+        (self.starts[old.node as usize] + old.index) as usize
+    }
+
     /// What an old value became, if its node has been offered.
     pub fn value(&self, old: OutputRef) -> Option<OutputRef> {
-        self.values.get(&old).copied()
+        Some(self.values[self.place(old)]).filter(|value| *value != PENDING)
     }
 
     /// Says what an old value became.
     pub fn set_value(&mut self, old: OutputRef, new: OutputRef) {
-        self.values.insert(old, new);
+        let place = self.place(old);
+        self.values[place] = new;
     }
 
     /// What stands for the end of an old node; nothing when it became a constant.
     pub fn end(&self, old: NodeId) -> &[NodeId] {
-        self.ends.get(&old).map_or(&[], Vec::as_slice)
+        &self.ends[old as usize]
     }
 
     /// Says what stands for the end of an old node.
-    pub fn set_end(&mut self, old: NodeId, new: Vec<NodeId>) {
-        self.ends.insert(old, new);
+    pub fn set_end(&mut self, old: NodeId, new: impl IntoIterator<Item = NodeId>) {
+        self.ends[old as usize] = new.into_iter().collect();
     }
 
     /// The new control inputs of an old node.
@@ -94,21 +111,11 @@ impl Rebuild {
         let mut inputs = Vec::with_capacity(node.inputs.len());
         let mut late = Vec::new();
         for (index, input) in node.inputs.iter().enumerate() {
-            match self.value(*input) {
-                Some(value) => inputs.push(value),
-                None => {
-                    // A back edge: stands in for itself by another input until its node is there.
-                    let stand_in = inputs.first().copied();
-                    inputs.push(stand_in.ok_or_else(|| {
-                        status!(
-                            Internal,
-                            "{} is read before it is made",
-                            old.node(input.node).info.describe()
-                        )
-                    })?);
-                    late.push((index, *input));
-                }
+            let value = self.value(*input).unwrap_or(PENDING);
+            if value == PENDING {
+                late.push((index, *input));
             }
+            inputs.push(value);
         }
         let new = self.add(node.info.clone(), inputs, controls)?;
         self.back_edges
@@ -125,7 +132,7 @@ impl Rebuild {
         }
         self.graph
             .set_shapes(new, node.shapes.clone(), node.handles.clone());
-        self.set_end(id, vec![new]);
+        self.set_end(id, [new]);
     }
 
     /// Sets the back edges; gives the graph, and the goal in its terms.
@@ -163,10 +170,8 @@ pub fn in_order(graph: &Graph) -> Result<Vec<NodeId>> {
     let is_back = |before: NodeId| graph.node(before).info.op_name().ends_with("NextIteration");
     let before = |id: NodeId| {
         let node = graph.node(id);
-        node.inputs
-            .iter()
-            .map(|input| input.node)
-            .chain(node.control_inputs.iter().copied())
+        let data = node.inputs.iter().map(|input| input.node);
+        data.chain(node.control_inputs.iter().copied())
     };
     let ids = 0..graph.len() as NodeId;
     if ids
@@ -175,30 +180,20 @@ pub fn in_order(graph: &Graph) -> Result<Vec<NodeId>> {
     {
         return Ok(ids.collect());
     }
-    let mut waiting: Vec<usize> = ids
-        .clone()
-        .map(|id| before(id).filter(|from| !is_back(*from)).count())
-        .collect();
-    let mut ready: std::collections::VecDeque<NodeId> = ids.filter(|id| waiting[*id as usize] == 0).collect();
-    let mut order = Vec::with_capacity(graph.len());
-    while let Some(id) = ready.pop_front() {
-        order.push(id);
+    let waiting = ids.map(|id| before(id).filter(|from| !is_back(*from)).count() as u32);
+    let readers = graph.nodes().map(|(id, node)| {
         if is_back(id) {
-            continue;
+            return Vec::new();
         }
-        let node = graph.node(id);
-        let readers = node.consumers.iter().flatten().map(|(reader, _)| *reader);
-        for reader in readers.chain(node.control_outputs.iter().copied()) {
-            waiting[reader as usize] -= 1;
-            if waiting[reader as usize] == 0 {
-                ready.push_back(reader);
-            }
-        }
-    }
+        let data = node.consumers.iter().flatten().map(|(reader, _)| *reader);
+        data.chain(node.control_outputs.iter().copied()).collect()
+    });
+    let order = by_number(waiting.collect(), &readers.collect::<Vec<_>>());
     ensure!(
         order.len() == graph.len(),
         InvalidArgument,
-        "Graph is invalid, contains a cycle"
+        "Graph is invalid, contains a cycle with {} nodes",
+        graph.len() - order.len()
     );
     Ok(order)
 }

@@ -252,3 +252,7 @@ fn strided_slice(graph: &Graph, node: u32, depth: Depth) -> Result<Option<Partia
         as_shape(graph, node.inputs[0], depth.next())?.slice(begin, end),
     ))
 }
+
+#[cfg(test)]
+#[path = "values_tests.rs"]
+mod tests;

@@ -10,6 +10,7 @@
 use super::cse::is_control_flow;
 use super::rebuild::{Rebuild, in_order};
 use super::{Goal, Graph};
+use crate::gradients::reach;
 use crate::{FunctionBody, NodeId, called_by_name};
 use ff_op::{Effects, FunctionRef, NodeInfo, OutputRef};
 use ff_tensor::Result;
@@ -82,6 +83,8 @@ struct Inliner {
 struct Inner {
     values: FxHashMap<OutputRef, OutputRef>,
     ends: FxHashMap<NodeId, Vec<NodeId>>,
+    /// Ends of the effects of calls within.
+    effects: Vec<NodeId>,
 }
 
 impl Inliner {
@@ -121,7 +124,8 @@ impl Inliner {
             return Ok(());
         };
         body.prefix = node.info.name.clone();
-        let (results, end) = self.put(&body, &arguments, &controls)?;
+        let (results, end, effects) = self.put(&body, &arguments, &controls)?;
+        self.effects.extend(effects);
         for (index, result) in results.into_iter().enumerate() {
             self.rebuild.set_value(
                 OutputRef {
@@ -135,29 +139,35 @@ impl Inliner {
         Ok(())
     }
 
-    /// Adds the nodes of a body; gives its results and what stands for its end. Calls within are put in by a stack
-    /// of their own depth, which [`DEEPEST`] bounds.
+    /// Adds the nodes of a body that its results and effects need; gives its results, what stands for its end, and the
+    /// ends of its effects. Calls within are put in by a stack of their own depth, which [`DEEPEST`] bounds.
     fn put(
         &mut self,
         body: &Body,
         arguments: &[OutputRef],
         controls: &[NodeId],
-    ) -> Result<(Vec<OutputRef>, Vec<NodeId>)> {
+    ) -> Result<(Vec<OutputRef>, Vec<NodeId>, Vec<NodeId>)> {
         let graph = body.function.graph();
         let mut inner = Inner::default();
+        let results = body.function.results().iter().map(|result| result.node);
+        let needed = reach(
+            graph,
+            results.chain(body.function.targets().iter().copied()),
+            |node, next| {
+                next.extend(node.inputs.iter().map(|input| input.node));
+                next.extend(&node.control_inputs);
+            },
+        );
         for (argument, value) in body.function.arguments().iter().zip(arguments) {
             inner.values.insert(*argument, *value);
         }
+        for argument in body.function.arguments() {
+            inner.ends.insert(argument.node, controls.to_vec());
+        }
         for id in in_order(graph)? {
-            let is_argument = body
-                .function
-                .arguments()
-                .iter()
-                .any(|argument| argument.node == id);
-            if is_argument {
-                continue;
+            if needed[id as usize] && !inner.ends.contains_key(&id) {
+                self.put_node(body, graph, id, controls, &mut inner)?;
             }
-            self.put_node(body, graph, id, controls, &mut inner)?;
         }
         let results: Vec<OutputRef> = body
             .function
@@ -171,13 +181,15 @@ impl Inliner {
             .targets()
             .iter()
             .flat_map(|target| inner.ends.get(target).cloned());
-        let mut end: Vec<NodeId> = targets.flatten().collect();
-        self.effects.extend(&end);
+        let mut effects: Vec<NodeId> = targets.flatten().chain(inner.effects).collect();
+        effects.sort_unstable();
+        effects.dedup();
+        let mut end = effects.clone();
         end.extend(results.iter().map(|result| result.node));
         end.extend(controls);
         end.sort_unstable();
         end.dedup();
-        Ok((results, end))
+        Ok((results, end, effects))
     }
 
     fn put_node(
@@ -208,15 +220,17 @@ impl Inliner {
             .iter()
             .flat_map(|control| inner.ends.get(control).cloned().unwrap_or_default())
             .collect();
-        if node.info.op.effects != Effects::Pure || node.info.op.def.is_stateful {
+        let function = called(graph, &node.info);
+        if function.is_some() || node.info.op.effects != Effects::Pure || node.info.op.def.is_stateful {
             waits.extend(controls);
         }
         waits.sort_unstable();
         waits.dedup();
-        let nested = called(graph, &node.info).and_then(|function| self.body(graph, &function, &body.within));
+        let nested = function.and_then(|function| self.body(graph, &function, &body.within));
         if let Some(mut nested) = nested {
             nested.prefix = format!("{}/{}", body.prefix, node.info.name);
-            let (results, end) = self.put(&nested, &inputs, &waits)?;
+            let (results, end, effects) = self.put(&nested, &inputs, &waits)?;
+            inner.effects.extend(effects);
             for (index, result) in results.into_iter().enumerate() {
                 inner.values.insert(
                     OutputRef {

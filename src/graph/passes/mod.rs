@@ -47,3 +47,6 @@ pub fn optimize(graph: &Graph, goal: &Goal, level: Level) -> Result<(Graph, Goal
     let (graph, goal) = cse::run(graph, goal)?;
     prune::run(&graph, &goal)
 }
+
+#[cfg(test)]
+mod tests;

@@ -66,6 +66,10 @@ pub fn run(graph: &Graph, goal: &Goal) -> Result<(Graph, Goal)> {
 
 /// The node that stands for a fed value.
 fn feed_node(graph: &Graph, feed: OutputRef, index: usize) -> Result<Arc<NodeInfo>> {
+    let source = &graph.node(feed.node).info;
+    if source.op_name() == "_Arg" {
+        return Ok(source.clone());
+    }
     let dtype = graph.output_type(feed)?.base();
     let attrs = Attrs::new().with("T", dtype).with("index", index as i64);
     let name = format!("_arg_{}_{}_{index}", graph.node(feed.node).info.name, feed.index);

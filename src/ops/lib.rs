@@ -12,10 +12,13 @@ pub mod dispatch;
 pub mod elementwise;
 pub mod functional;
 pub mod list;
+pub mod logging;
+pub mod lookup;
 pub mod math;
 mod movement;
 pub mod nn;
 pub mod state;
+pub mod string;
 #[cfg(test)]
 pub mod testing;
 pub mod training;
@@ -45,9 +48,12 @@ pub static DOMAINS: &[&[&[&Op]]] = &[
     data_flow::OPS,
     functional::OPS,
     list::OPS,
+    logging::OPS,
+    lookup::OPS,
     math::OPS,
     nn::OPS,
     state::OPS,
+    string::OPS,
     training::OPS,
 ];
 

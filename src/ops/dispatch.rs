@@ -22,6 +22,24 @@ pub const INTEGERS: &[DataType] = &[
     DataType::UINT64,
 ];
 
+/// Types for which elementwise ops have native loops; the others run their lowerings. Each native loop is compiled for
+/// every level of processor, so the list is short.
+pub const FAST: &[(&str, &[DataType])] = &[(
+    "T",
+    &[
+        DataType::FLOAT,
+        DataType::DOUBLE,
+        DataType::INT32,
+        DataType::INT64,
+    ],
+)];
+
+/// The floating-point types among [`FAST`].
+pub const FAST_FLOATS: &[(&str, &[DataType])] = &[("T", &[DataType::FLOAT, DataType::DOUBLE])];
+
+/// The integers among [`FAST`].
+pub const FAST_INTEGERS: &[(&str, &[DataType])] = &[("T", &[DataType::INT32, DataType::INT64])];
+
 /// `match_type!(dtype, (f32, i64), T => body)` runs `body`, a `Result`, with `T` as the Rust type of `dtype`.
 /// UNIMPLEMENTED for a type that is not listed.
 #[macro_export]
@@ -74,5 +92,29 @@ macro_rules! match_real {
             (f32, f64, i32, i64, ff_tensor::f16, ff_tensor::bf16, i8, i16, u8, u16, u32, u64),
             $name => $body
         )
+    };
+}
+
+/// [`match_type`] over [`dispatch::FAST`](crate::dispatch::FAST).
+#[macro_export]
+macro_rules! match_fast {
+    ($dtype:expr, $name:ident => $body:expr) => {
+        $crate::match_type!($dtype, (f32, f64, i32, i64), $name => $body)
+    };
+}
+
+/// [`match_type`] over [`dispatch::FAST_FLOATS`](crate::dispatch::FAST_FLOATS).
+#[macro_export]
+macro_rules! match_fast_float {
+    ($dtype:expr, $name:ident => $body:expr) => {
+        $crate::match_type!($dtype, (f32, f64), $name => $body)
+    };
+}
+
+/// [`match_type`] over [`dispatch::FAST_INTEGERS`](crate::dispatch::FAST_INTEGERS).
+#[macro_export]
+macro_rules! match_fast_integer {
+    ($dtype:expr, $name:ident => $body:expr) => {
+        $crate::match_type!($dtype, (i32, i64), $name => $body)
     };
 }

@@ -2,6 +2,7 @@
 
 use super::gradients::{self, binary, conjugate, set_broadcast, unary};
 use super::number::{Number, maximum, minimum};
+use crate::dispatch::{FAST, FAST_FLOATS};
 use crate::elementwise::zip_same;
 use ff_hlo::Opcode;
 use ff_kernels::elementwise::cost;
@@ -11,11 +12,11 @@ use ff_tensor::{DataType, Result, TString, Tensor, bail};
 
 /// An op that is one HLO opcode with broadcasting.
 macro_rules! row {
-    ($name:literal, $opcode:ident, $kernel:expr, $gradient:expr) => {
+    ($name:literal, $opcode:ident, $kernel:expr, $types:expr, $gradient:expr) => {
         Op {
             name: $name,
             shape: shapes::broadcast_binary,
-            kernels: &[Kernel::native($kernel)],
+            kernels: &[Kernel::native($kernel).for_types($types), Kernel::FROM_LOWERING],
             lower: Some(|context| lower_binary(context, Opcode::$opcode)),
             gradient: $gradient,
             ..Op::PURE
@@ -23,42 +24,60 @@ macro_rules! row {
     };
 }
 
-static ADD: Op = row!("Add", Add, add_or_join, Gradient::Fn(add_gradient));
-static ADD_V2: Op = row!("AddV2", Add, add, Gradient::Fn(add_gradient));
-static SUB: Op = row!("Sub", Subtract, sub, Gradient::Fn(sub_gradient));
-static MUL: Op = row!("Mul", Multiply, mul, Gradient::Fn(mul_gradient));
+static ADD: Op = Op {
+    kernels: &[
+        Kernel::native(add).for_types(FAST),
+        Kernel::native(join).for_types(&[("T", &[DataType::STRING])]),
+        Kernel::FROM_LOWERING,
+    ],
+    ..row!("Add", Add, add, FAST, Gradient::Fn(add_gradient))
+};
+static ADD_V2: Op = row!("AddV2", Add, add, FAST, Gradient::Fn(add_gradient));
+static SUB: Op = row!("Sub", Subtract, sub, FAST, Gradient::Fn(sub_gradient));
+static MUL: Op = row!("Mul", Multiply, mul, FAST, Gradient::Fn(mul_gradient));
 static MAXIMUM: Op = row!(
     "Maximum",
     Maximum,
     max,
+    FAST,
     Gradient::Fn(|context| extreme_gradient(context, "GreaterEqual"))
 );
 static MINIMUM: Op = row!(
     "Minimum",
     Minimum,
     min,
+    FAST,
     Gradient::Fn(|context| extreme_gradient(context, "LessEqual"))
 );
 static POW: Op = Op {
     kernels: &[
-        Kernel::native(power).for_types(&[("T", crate::dispatch::FLOATS)]),
+        Kernel::native(power).for_types(FAST_FLOATS),
         Kernel::native(integer_power).for_types(&[(
             "T",
             &[DataType::INT8, DataType::INT16, DataType::INT32, DataType::INT64],
         )]),
         Kernel::FROM_LOWERING,
     ],
-    ..row!("Pow", Power, power, Gradient::Fn(power_gradient))
+    ..row!("Pow", Power, power, FAST, Gradient::Fn(power_gradient))
 };
-static ATAN2: Op = row!("Atan2", Atan2, arc_tangent, Gradient::Fn(arc_tangent_gradient));
+static ATAN2: Op = row!(
+    "Atan2",
+    Atan2,
+    arc_tangent,
+    FAST_FLOATS,
+    Gradient::Fn(arc_tangent_gradient)
+);
 static NEXT_AFTER: Op = Op {
     kernels: &[Kernel::FROM_LOWERING],
-    ..row!("NextAfter", NextAfter, add, Gradient::Missing)
+    ..row!("NextAfter", NextAfter, add, FAST, Gradient::Missing)
 };
 static SQUARED_DIFFERENCE: Op = Op {
     name: "SquaredDifference",
     shape: shapes::broadcast_binary,
-    kernels: &[Kernel::native(squared_difference)],
+    kernels: &[
+        Kernel::native(squared_difference).for_types(FAST),
+        Kernel::FROM_LOWERING,
+    ],
     lower: Some(lower_squared_difference),
     gradient: Gradient::Fn(squared_difference_gradient),
     ..Op::PURE
@@ -66,7 +85,7 @@ static SQUARED_DIFFERENCE: Op = Op {
 static ADD_N: Op = Op {
     name: "AddN",
     shape: shapes::merged,
-    kernels: &[Kernel::native(add_n)],
+    kernels: &[Kernel::native(add_n).for_types(FAST), Kernel::FROM_LOWERING],
     lower: Some(lower_add_n),
     gradient: Gradient::Fn(add_n_gradient),
     ..Op::PURE
@@ -96,14 +115,11 @@ pub fn lower_binary(context: &mut LowerContext, opcode: Opcode) -> Result<()> {
 }
 
 fn add(context: &mut KernelContext) -> Result<()> {
-    crate::match_number!(context.output_type(0), T => zip_same::<T>(context, cost::SIMPLE, T::add))
+    crate::match_fast!(context.output_type(0), T => zip_same::<T>(context, cost::SIMPLE, T::add))
 }
 
 /// The first version of addition also joins strings.
-fn add_or_join(context: &mut KernelContext) -> Result<()> {
-    if context.output_type(0) != DataType::STRING {
-        return add(context);
-    }
+fn join(context: &mut KernelContext) -> Result<()> {
     let shape = context.output_shape(0)?.clone();
     let (a, b) = (context.input(0)?, context.input(1)?);
     let dims = crate::elementwise::extents(shape.dims());
@@ -128,34 +144,34 @@ fn add_or_join(context: &mut KernelContext) -> Result<()> {
 }
 
 fn sub(context: &mut KernelContext) -> Result<()> {
-    crate::match_number!(context.output_type(0), T => zip_same::<T>(context, cost::SIMPLE, T::sub))
+    crate::match_fast!(context.output_type(0), T => zip_same::<T>(context, cost::SIMPLE, T::sub))
 }
 
 fn mul(context: &mut KernelContext) -> Result<()> {
-    crate::match_number!(context.output_type(0), T => zip_same::<T>(context, cost::SIMPLE, T::mul))
+    crate::match_fast!(context.output_type(0), T => zip_same::<T>(context, cost::SIMPLE, T::mul))
 }
 
 fn max(context: &mut KernelContext) -> Result<()> {
-    crate::match_real!(context.output_type(0), T => zip_same::<T>(context, cost::SIMPLE, maximum))
+    crate::match_fast!(context.output_type(0), T => zip_same::<T>(context, cost::SIMPLE, maximum))
 }
 
 fn min(context: &mut KernelContext) -> Result<()> {
-    crate::match_real!(context.output_type(0), T => zip_same::<T>(context, cost::SIMPLE, minimum))
+    crate::match_fast!(context.output_type(0), T => zip_same::<T>(context, cost::SIMPLE, minimum))
 }
 
 fn squared_difference(context: &mut KernelContext) -> Result<()> {
-    crate::match_number!(context.output_type(0), T => zip_same::<T>(context, cost::SIMPLE, |a, b| {
+    crate::match_fast!(context.output_type(0), T => zip_same::<T>(context, cost::SIMPLE, |a, b| {
         let difference = a.sub(b);
         difference.conjugate().mul(difference)
     }))
 }
 
 fn arc_tangent(context: &mut KernelContext) -> Result<()> {
-    crate::match_float!(context.output_type(0), T => zip_same::<T>(context, cost::LIBRARY, T::arc_tangent2))
+    crate::match_fast_float!(context.output_type(0), T => zip_same::<T>(context, cost::LIBRARY, T::arc_tangent2))
 }
 
 fn power(context: &mut KernelContext) -> Result<()> {
-    crate::match_float!(context.output_type(0), T => zip_same::<T>(context, cost::LIBRARY, T::power))
+    crate::match_fast_float!(context.output_type(0), T => zip_same::<T>(context, cost::LIBRARY, T::power))
 }
 
 /// Powers of integers; the reference refuses negative exponents.
@@ -170,7 +186,7 @@ fn integer_power(context: &mut KernelContext) -> Result<()> {
 
 fn add_n(context: &mut KernelContext) -> Result<()> {
     let pool = context.pool();
-    crate::match_number!(context.output_type(0), T => {
+    crate::match_fast!(context.output_type(0), T => {
         let (mut sum, in_place) = context.forward_or_allocate(0, 0)?;
         let values = sum.as_mut_slice::<T>()?;
         if !in_place {

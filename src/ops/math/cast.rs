@@ -3,7 +3,7 @@
 use crate::elementwise::map;
 use ff_kernels::elementwise::cost;
 use ff_op::{Attrs, Gradient, GradientContext, Kernel, KernelContext, LowerContext, Op, shapes};
-use ff_tensor::{Bool, DataType, Result, bf16, f16};
+use ff_tensor::{Bool, DataType, Result};
 
 static CAST: Op = Op {
     name: "Cast",
@@ -27,10 +27,7 @@ const COMMON: &[DataType] = &[
     DataType::INT32,
     DataType::INT64,
     DataType::UINT8,
-    DataType::INT8,
     DataType::BOOL,
-    DataType::HALF,
-    DataType::BFLOAT16,
 ];
 
 /// A plain number that converts as C does, through the widest type that holds it; out-of-range floats saturate.
@@ -59,25 +56,7 @@ macro_rules! convert {
     )*};
 }
 
-convert! { f32, false; f64, false; i32, true; i64, true; u8, true; i8, true; }
-
-macro_rules! convert_short {
-    ($($name:ty),*) => {$(
-        impl Convert for $name {
-            #[inline(always)]
-            fn to_f64(self) -> f64 { f64::from(self.to_f32()) }
-            #[inline(always)]
-            fn to_i64(self) -> i64 { self.to_f32() as i64 }
-            #[inline(always)]
-            fn from_f64(x: f64) -> Self { <$name>::from_f64(x) }
-            #[inline(always)]
-            fn from_i64(x: i64) -> Self { <$name>::from_f32(x as f32) }
-            const IS_INTEGER: bool = false;
-        }
-    )*};
-}
-
-convert_short!(f16, bf16);
+convert! { f32, false; f64, false; i32, true; i64, true; u8, true; }
 
 impl Convert for Bool {
     #[inline(always)]
@@ -105,8 +84,8 @@ fn cast(context: &mut KernelContext) -> Result<()> {
         let input = context.take_input(0)?;
         return context.set_output(0, input);
     }
-    crate::match_type!(from, (f32, f64, i32, i64, u8, i8, Bool, f16, bf16), A => {
-        crate::match_type!(to, (f32, f64, i32, i64, u8, i8, Bool, f16, bf16), B => {
+    crate::match_type!(from, (f32, f64, i32, i64, u8, Bool), A => {
+        crate::match_type!(to, (f32, f64, i32, i64, u8, Bool), B => {
             map::<A, B>(context, cost::SIMPLE, |x| if A::IS_INTEGER { B::from_i64(x.to_i64()) } else { B::from_f64(x.to_f64()) })
         })
     })

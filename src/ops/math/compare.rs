@@ -1,10 +1,30 @@
 //! Comparisons, logic, choice, and bits.
 
+use crate::dispatch::{FAST, FAST_INTEGERS};
 use crate::elementwise::{map, zip, zip_same};
 use ff_hlo::{Direction, Opcode};
 use ff_kernels::elementwise::cost;
 use ff_op::{Gradient, Kernel, KernelContext, LowerContext, Op, ShapeContext, shapes};
 use ff_tensor::{Bool, DataType, PartialShape, Result, Shape, Tensor};
+
+/// Types that equality compares natively; among them those that HLO does not know.
+const EQUALITY: &[(&str, &[DataType])] = &[(
+    "T",
+    &[
+        DataType::FLOAT,
+        DataType::DOUBLE,
+        DataType::INT32,
+        DataType::INT64,
+        DataType::UINT8,
+        DataType::BOOL,
+        DataType::STRING,
+        DataType::QINT8,
+        DataType::QUINT8,
+        DataType::QINT16,
+        DataType::QUINT16,
+        DataType::QINT32,
+    ],
+)];
 
 /// An ordering comparison.
 macro_rules! ordering {
@@ -13,10 +33,10 @@ macro_rules! ordering {
             name: $name,
             shape: shapes::broadcast_binary,
             kernels: &[Kernel::native(|context| {
-                crate::match_real!(context.input(0)?.dtype(), T => {
+                crate::match_fast!(context.input(0)?.dtype(), T => {
                     zip::<T, Bool>(context, cost::SIMPLE, |a, b| Bool::from(a $operator b))
                 })
-            })],
+            }).for_types(FAST), Kernel::FROM_LOWERING],
             lower: Some(|context| lower_compare(context, Direction::$direction)),
             gradient: Gradient::NotDifferentiable,
             ..Op::PURE
@@ -47,10 +67,10 @@ macro_rules! bits {
             name: $name,
             shape: shapes::broadcast_binary,
             kernels: &[Kernel::native(|context| {
-                crate::match_integer!(context.output_type(0), T => {
+                crate::match_fast_integer!(context.output_type(0), T => {
                     zip_same::<T>(context, cost::SIMPLE, |a, b| a $operator b)
                 })
-            })],
+            }).for_types(FAST_INTEGERS), Kernel::FROM_LOWERING],
             lower: Some(|context| super::arithmetic::lower_binary(context, Opcode::$opcode)),
             gradient: Gradient::NotDifferentiable,
             ..Op::PURE
@@ -65,14 +85,20 @@ static GREATER_EQUAL: Op = ordering!("GreaterEqual", Ge, >=);
 static EQUAL: Op = Op {
     name: "Equal",
     shape: equality_shape,
-    kernels: &[Kernel::native(|context| equality(context, false))],
+    kernels: &[
+        Kernel::native(|context| equality(context, false)).for_types(EQUALITY),
+        Kernel::FROM_LOWERING,
+    ],
     lower: Some(|context| lower_compare(context, Direction::Eq)),
     gradient: Gradient::NotDifferentiable,
     ..Op::PURE
 };
 static NOT_EQUAL: Op = Op {
     name: "NotEqual",
-    kernels: &[Kernel::native(|context| equality(context, true))],
+    kernels: &[
+        Kernel::native(|context| equality(context, true)).for_types(EQUALITY),
+        Kernel::FROM_LOWERING,
+    ],
     lower: Some(|context| lower_compare(context, Direction::Ne)),
     ..EQUAL
 };
@@ -94,11 +120,15 @@ static BITWISE_XOR: Op = bits!("BitwiseXor", Xor, ^);
 static INVERT: Op = Op {
     name: "Invert",
     shape: shapes::unchanged,
-    kernels: &[Kernel::native(|context| {
-        crate::match_integer!(context.output_type(0), T => {
-            crate::elementwise::map_same::<T>(context, cost::SIMPLE, |a| !a)
+    kernels: &[
+        Kernel::native(|context| {
+            crate::match_fast_integer!(context.output_type(0), T => {
+                crate::elementwise::map_same::<T>(context, cost::SIMPLE, |a| !a)
+            })
         })
-    })],
+        .for_types(FAST_INTEGERS),
+        Kernel::FROM_LOWERING,
+    ],
     lower: Some(|context| super::unary::lower_unary(context, Opcode::Not)),
     gradient: Gradient::NotDifferentiable,
     ..Op::PURE
@@ -157,15 +187,10 @@ fn equality(context: &mut KernelContext, negated: bool) -> Result<()> {
         DataType::BOOL => zip::<Bool, Bool>(context, cost::SIMPLE, |a, b| {
             Bool::from((a.get() == b.get()) != negated)
         }),
-        dtype => crate::match_type!(
-            dtype,
-            (
-                f32, f64, i32, i64, ff_tensor::f16, ff_tensor::bf16, i8, i16, u8, u16, u32, u64,
-                ff_tensor::Complex64, ff_tensor::Complex128, ff_tensor::QInt8, ff_tensor::QUInt8,
-                ff_tensor::QInt16, ff_tensor::QUInt16, ff_tensor::QInt32
-            ),
-            T => zip::<T, Bool>(context, cost::SIMPLE, |a, b| Bool::from((a == b) != negated))
-        ),
+        dtype => {
+            crate::match_type!(dtype, (f32, f64, i32, i64, u8, ff_tensor::QInt8, ff_tensor::QUInt8, ff_tensor::QInt16, ff_tensor::QUInt16, ff_tensor::QInt32), T => zip::<T, Bool>(context, cost::SIMPLE, |a, b| Bool::from((a == b) != negated))
+            )
+        }
     }
 }
 

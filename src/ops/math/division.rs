@@ -3,6 +3,7 @@
 use super::arithmetic::lower_binary;
 use super::gradients::{binary, conjugate, set_broadcast, unary};
 use super::number::{Number, Ordered};
+use crate::dispatch::FAST;
 use crate::elementwise::zip_same;
 use ff_hlo::{Direction, Opcode};
 use ff_kernels::elementwise::cost;
@@ -16,42 +17,51 @@ const BASE: Op = Op {
 
 static DIV: Op = Op {
     name: "Div",
-    kernels: &[Kernel::native(divide)],
+    kernels: &[Kernel::native(divide).for_types(FAST), Kernel::FROM_LOWERING],
     lower: Some(lower_truncated),
     gradient: Gradient::Fn(|context| divide_gradient(context, "RealDiv")),
     ..BASE
 };
 static REAL_DIV: Op = Op {
     name: "RealDiv",
-    kernels: &[Kernel::native(divide)],
+    kernels: &[Kernel::native(divide).for_types(FAST), Kernel::FROM_LOWERING],
     lower: Some(|context| lower_binary(context, Opcode::Divide)),
     gradient: Gradient::Fn(|context| divide_gradient(context, "RealDiv")),
     ..BASE
 };
 static TRUNCATE_DIV: Op = Op {
     name: "TruncateDiv",
-    kernels: &[Kernel::native(truncate_divide)],
+    kernels: &[
+        Kernel::native(truncate_divide).for_types(FAST),
+        Kernel::FROM_LOWERING,
+    ],
     lower: Some(lower_truncated),
     gradient: Gradient::NotDifferentiable,
     ..BASE
 };
 static FLOOR_DIV: Op = Op {
     name: "FloorDiv",
-    kernels: &[Kernel::native(floor_divide)],
+    kernels: &[
+        Kernel::native(floor_divide).for_types(FAST),
+        Kernel::FROM_LOWERING,
+    ],
     lower: Some(lower_floor_divide),
     gradient: Gradient::NotDifferentiable,
     ..BASE
 };
 static FLOOR_MOD: Op = Op {
     name: "FloorMod",
-    kernels: &[Kernel::native(floor_mod)],
+    kernels: &[Kernel::native(floor_mod).for_types(FAST), Kernel::FROM_LOWERING],
     lower: Some(lower_floor_mod),
     gradient: Gradient::Fn(|context| mod_gradient(context, "FloorDiv")),
     ..BASE
 };
 static MOD: Op = Op {
     name: "Mod",
-    kernels: &[Kernel::native(truncate_mod)],
+    kernels: &[
+        Kernel::native(truncate_mod).for_types(FAST),
+        Kernel::FROM_LOWERING,
+    ],
     lower: Some(|context| lower_checked(context, Opcode::Remainder)),
     gradient: Gradient::NotDifferentiable,
     ..BASE
@@ -63,14 +73,20 @@ static TRUNCATE_MOD: Op = Op {
 };
 static DIV_NO_NAN: Op = Op {
     name: "DivNoNan",
-    kernels: &[Kernel::native(divide_no_nan)],
+    kernels: &[
+        Kernel::native(divide_no_nan).for_types(FAST),
+        Kernel::FROM_LOWERING,
+    ],
     lower: Some(|context| lower_no_nan(context, Opcode::Divide)),
     gradient: Gradient::Fn(|context| divide_gradient(context, "DivNoNan")),
     ..BASE
 };
 static MUL_NO_NAN: Op = Op {
     name: "MulNoNan",
-    kernels: &[Kernel::native(multiply_no_nan)],
+    kernels: &[
+        Kernel::native(multiply_no_nan).for_types(FAST),
+        Kernel::FROM_LOWERING,
+    ],
     lower: Some(|context| lower_no_nan(context, Opcode::Multiply)),
     gradient: Gradient::Missing,
     ..BASE
@@ -103,7 +119,7 @@ fn refuse_zero<T: Element + Default>(context: &KernelContext) -> Result<()> {
 }
 
 fn divide(context: &mut KernelContext) -> Result<()> {
-    crate::match_number!(context.output_type(0), T => {
+    crate::match_fast!(context.output_type(0), T => {
         refuse_zero::<T>(context)?;
         zip_same::<T>(context, cost::SIMPLE, T::div)
     })
@@ -114,34 +130,34 @@ fn truncate_divide(context: &mut KernelContext) -> Result<()> {
 }
 
 fn floor_divide(context: &mut KernelContext) -> Result<()> {
-    crate::match_real!(context.output_type(0), T => {
+    crate::match_fast!(context.output_type(0), T => {
         refuse_zero::<T>(context)?;
         zip_same::<T>(context, cost::SIMPLE, T::floor_div)
     })
 }
 
 fn floor_mod(context: &mut KernelContext) -> Result<()> {
-    crate::match_real!(context.output_type(0), T => {
+    crate::match_fast!(context.output_type(0), T => {
         refuse_zero::<T>(context)?;
         zip_same::<T>(context, cost::LIBRARY, T::floor_mod)
     })
 }
 
 fn truncate_mod(context: &mut KernelContext) -> Result<()> {
-    crate::match_real!(context.output_type(0), T => {
+    crate::match_fast!(context.output_type(0), T => {
         refuse_zero::<T>(context)?;
         zip_same::<T>(context, cost::LIBRARY, T::truncate_mod)
     })
 }
 
 fn divide_no_nan(context: &mut KernelContext) -> Result<()> {
-    crate::match_number!(context.output_type(0), T => zip_same::<T>(context, cost::SIMPLE, |a, b| {
+    crate::match_fast!(context.output_type(0), T => zip_same::<T>(context, cost::SIMPLE, |a, b| {
         if b == T::default() { T::default() } else { a.div(b) }
     }))
 }
 
 fn multiply_no_nan(context: &mut KernelContext) -> Result<()> {
-    crate::match_number!(context.output_type(0), T => zip_same::<T>(context, cost::SIMPLE, |a, b| {
+    crate::match_fast!(context.output_type(0), T => zip_same::<T>(context, cost::SIMPLE, |a, b| {
         if b == T::default() { T::default() } else { a.mul(b) }
     }))
 }

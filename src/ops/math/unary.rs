@@ -2,7 +2,7 @@
 
 use super::gradients::{binary, conjugate, scalar_like, unary};
 use super::number::{Number, Ordered};
-use crate::dispatch::FLOATS;
+use crate::dispatch::{FAST, FAST_FLOATS};
 use crate::elementwise::{map, map_same};
 use ff_hlo::Opcode;
 use ff_kernels::elementwise::cost;
@@ -34,9 +34,9 @@ macro_rules! real {
             $name,
             &[
                 Kernel::native(|context| {
-                    crate::match_float!(context.output_type(0), T => map_same::<T>(context, cost::$cost, |x| Real::$function(x)))
+                    crate::match_fast_float!(context.output_type(0), T => map_same::<T>(context, cost::$cost, |x| Real::$function(x)))
                 })
-                .for_types(&[("T", FLOATS)]),
+                .for_types(FAST_FLOATS),
                 Kernel::FROM_LOWERING,
             ],
             |context| lower_unary(context, Opcode::$opcode),
@@ -259,13 +259,16 @@ static FLOOR: Op = real!("Floor", floor, SIMPLE, Floor, NOT);
 static CEIL: Op = real!("Ceil", ceiling, SIMPLE, Ceil, NOT);
 static RINT: Op = real!("Rint", round_even, SIMPLE, RoundNearestEven, NOT);
 static ROUND: Op = Op {
-    kernels: &[Kernel::native(round)],
+    kernels: &[
+        Kernel::native(round).for_types(FAST_FLOATS),
+        Kernel::FROM_LOWERING,
+    ],
     lower: Some(lower_round),
     ..real!("Round", round_even, SIMPLE, RoundNearestEven, NOT)
 };
 static NEG: Op = row(
     "Neg",
-    &[Kernel::native(negate)],
+    &[Kernel::native(negate).for_types(FAST), Kernel::FROM_LOWERING],
     |context| lower_unary(context, Opcode::Negate),
     Gradient::Fn(|context| {
         let incoming = context.incoming_or_zeros(0)?;
@@ -276,16 +279,13 @@ static NEG: Op = row(
 );
 static ABS: Op = row(
     "Abs",
-    &[Kernel::native(absolute)],
+    &[Kernel::native(absolute).for_types(FAST), Kernel::FROM_LOWERING],
     |context| lower_unary(context, Opcode::Abs),
     chain!(|context, x, y| unary(context, "Sign", x)?),
 );
 static SIGN: Op = row(
     "Sign",
-    &[
-        Kernel::native(sign).for_types(&[("T", REALS)]),
-        Kernel::FROM_LOWERING,
-    ],
+    &[Kernel::native(sign).for_types(FAST), Kernel::FROM_LOWERING],
     |context| lower_unary(context, Opcode::Sign),
     Gradient::Fn(|context| {
         let incoming = context.incoming_or_zeros(0)?;
@@ -296,7 +296,7 @@ static SIGN: Op = row(
 );
 static SQUARE: Op = row(
     "Square",
-    &[Kernel::native(square)],
+    &[Kernel::native(square).for_types(FAST), Kernel::FROM_LOWERING],
     lower_square,
     chain!(|context, x, y| {
         let two = scalar_like(context, 2.0, x)?;
@@ -305,13 +305,13 @@ static SQUARE: Op = row(
 );
 static RECIPROCAL: Op = row(
     "Reciprocal",
-    &[Kernel::native(reciprocal)],
+    &[Kernel::native(reciprocal).for_types(FAST), Kernel::FROM_LOWERING],
     lower_reciprocal,
     Gradient::Fn(|context| grad_op(context, "ReciprocalGrad")),
 );
 static INV: Op = row(
     "Inv",
-    &[Kernel::native(reciprocal)],
+    &[Kernel::native(reciprocal).for_types(FAST), Kernel::FROM_LOWERING],
     lower_reciprocal,
     Gradient::Fn(|context| grad_op(context, "ReciprocalGrad")),
 );
@@ -327,11 +327,30 @@ static ERFINV: Op = row(
     |context| lower_unary(context, Opcode::ErfInv),
     Gradient::Missing,
 );
-static IS_NAN: Op = row("IsNan", &[Kernel::native(is_nan)], lower_is_nan, NOT);
-static IS_INF: Op = row("IsInf", &[Kernel::native(is_inf)], lower_is_inf, NOT);
+static IS_NAN: Op = row(
+    "IsNan",
+    &[
+        Kernel::native(is_nan).for_types(FAST_FLOATS),
+        Kernel::FROM_LOWERING,
+    ],
+    lower_is_nan,
+    NOT,
+);
+static IS_INF: Op = row(
+    "IsInf",
+    &[
+        Kernel::native(is_inf).for_types(FAST_FLOATS),
+        Kernel::FROM_LOWERING,
+    ],
+    lower_is_inf,
+    NOT,
+);
 static IS_FINITE: Op = row(
     "IsFinite",
-    &[Kernel::native(is_finite)],
+    &[
+        Kernel::native(is_finite).for_types(FAST_FLOATS),
+        Kernel::FROM_LOWERING,
+    ],
     |context| lower_unary(context, Opcode::IsFinite),
     NOT,
 );
@@ -344,11 +363,11 @@ macro_rules! result_gradient {
             shape: shapes::unchanged,
             kernels: &[
                 Kernel::native(|context| {
-                    crate::match_float!(context.output_type(0), T => {
+                    crate::match_fast_float!(context.output_type(0), T => {
                         crate::elementwise::zip_same::<T>(context, cost::SIMPLE, |$y, $dy| $value)
                     })
                 })
-                .for_types(&[("T", FLOATS)]),
+                .for_types(FAST_FLOATS),
                 Kernel::FROM_LOWERING,
             ],
             lower: Some($lower),
@@ -469,17 +488,6 @@ pub static OPS: &[&Op] = &[
     &INV_GRAD,
 ];
 
-const REALS: &[ff_tensor::DataType] = &[
-    ff_tensor::DataType::FLOAT,
-    ff_tensor::DataType::DOUBLE,
-    ff_tensor::DataType::HALF,
-    ff_tensor::DataType::BFLOAT16,
-    ff_tensor::DataType::INT8,
-    ff_tensor::DataType::INT16,
-    ff_tensor::DataType::INT32,
-    ff_tensor::DataType::INT64,
-];
-
 /// Constants of the type of a value.
 struct Constants;
 
@@ -540,7 +548,7 @@ fn erf_derivative(context: &mut GradientContext, x: OutputRef, sign: f64) -> Res
 }
 
 fn negate(context: &mut KernelContext) -> Result<()> {
-    crate::match_number!(context.output_type(0), T => map_same::<T>(context, cost::SIMPLE, negated))
+    crate::match_fast!(context.output_type(0), T => map_same::<T>(context, cost::SIMPLE, negated))
 }
 
 /// `-x`; unlike `0 - x` it gives the other zero for a zero.
@@ -550,22 +558,22 @@ fn negated<T: Number>(x: T) -> T {
 }
 
 fn square(context: &mut KernelContext) -> Result<()> {
-    crate::match_number!(context.output_type(0), T => map_same::<T>(context, cost::SIMPLE, |x| x.mul(x)))
+    crate::match_fast!(context.output_type(0), T => map_same::<T>(context, cost::SIMPLE, |x| x.mul(x)))
 }
 
 fn reciprocal(context: &mut KernelContext) -> Result<()> {
-    crate::match_number!(context.output_type(0), T => map_same::<T>(context, cost::SIMPLE, |x| T::one().div(x)))
+    crate::match_fast!(context.output_type(0), T => map_same::<T>(context, cost::SIMPLE, |x| T::one().div(x)))
 }
 
 fn absolute(context: &mut KernelContext) -> Result<()> {
-    crate::match_real!(context.output_type(0), T => map_same::<T>(context, cost::SIMPLE, |x| {
+    crate::match_fast!(context.output_type(0), T => map_same::<T>(context, cost::SIMPLE, |x| {
         // Adding zero makes a negative zero a positive one.
         if x < T::default() { T::default().sub(x) } else { x.add(T::default()) }
     }))
 }
 
 fn sign(context: &mut KernelContext) -> Result<()> {
-    crate::match_real!(context.output_type(0), T => map_same::<T>(context, cost::SIMPLE, |x| {
+    crate::match_fast!(context.output_type(0), T => map_same::<T>(context, cost::SIMPLE, |x| {
         if x > T::default() {
             T::one()
         } else if x < T::default() {
@@ -578,15 +586,11 @@ fn sign(context: &mut KernelContext) -> Result<()> {
     }))
 }
 
-/// Integers stay as they are.
 fn round(context: &mut KernelContext) -> Result<()> {
-    if context.output_type(0).is_integer() {
-        let input = context.take_input(0)?;
-        return context.set_output(0, input);
-    }
-    crate::match_float!(context.output_type(0), T => map_same::<T>(context, cost::SIMPLE, Real::round_even))
+    crate::match_fast_float!(context.output_type(0), T => map_same::<T>(context, cost::SIMPLE, Real::round_even))
 }
 
+/// Integers stay as they are.
 fn lower_round(context: &mut LowerContext) -> Result<()> {
     let input = context.input(0)?;
     if context.output_type(0).is_integer() {
@@ -612,7 +616,7 @@ fn lower_reciprocal(context: &mut LowerContext) -> Result<()> {
 
 /// Output 0 says of each element whether `test` holds for its value as `f64`.
 fn classify(context: &mut KernelContext, test: fn(f64) -> bool) -> Result<()> {
-    crate::match_float!(context.input(0)?.dtype(), T => {
+    crate::match_fast_float!(context.input(0)?.dtype(), T => {
         map::<T, Bool>(context, cost::SIMPLE, |x| Bool::from(test(Real::to_f64(x))))
     })
 }

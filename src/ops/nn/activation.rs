@@ -1,5 +1,6 @@
 //! Activations and their gradients: one row each, written as lowerings; the hot ones have a native loop.
 
+use crate::dispatch::FAST;
 use crate::elementwise::{map_same, zip_same};
 use crate::math::gradients::typed;
 use crate::math::number::{Number, maximum};
@@ -53,25 +54,33 @@ fn grad(context: &mut GradientContext, op: &str, of_output: bool) -> Result<()> 
 
 static RELU: Op = row!(
     "Relu",
-    &[Kernel::native(|context| {
-        crate::match_real!(context.output_type(0), T => {
-            map_same::<T>(context, cost::SIMPLE, |x| maximum(x, T::default()))
+    &[
+        Kernel::native(|context| {
+            crate::match_fast!(context.output_type(0), T => {
+                map_same::<T>(context, cost::SIMPLE, |x| maximum(x, T::default()))
+            })
         })
-    })],
+        .for_types(FAST),
+        Kernel::FROM_LOWERING
+    ],
     |builder, _, inputs| builder.relu(inputs[0]),
     Gradient::Fn(|context| grad(context, "ReluGrad", true))
 );
 static RELU6: Op = row!(
     "Relu6",
-    &[Kernel::native(|context| {
-        crate::match_real!(context.output_type(0), T => {
-            let six = [T::one(); 6].into_iter().fold(T::default(), T::add);
-            map_same::<T>(context, cost::SIMPLE, move |x| {
-                let x = maximum(x, T::default());
-                if x > six { six } else { x }
+    &[
+        Kernel::native(|context| {
+            crate::match_fast!(context.output_type(0), T => {
+                let six = [T::one(); 6].into_iter().fold(T::default(), T::add);
+                map_same::<T>(context, cost::SIMPLE, move |x| {
+                    let x = maximum(x, T::default());
+                    if x > six { six } else { x }
+                })
             })
         })
-    })],
+        .for_types(FAST),
+        Kernel::FROM_LOWERING
+    ],
     |builder, _, inputs| {
         let (zero, six) = (
             builder.scalar_like(0.0, inputs[0])?,
@@ -82,13 +91,14 @@ static RELU6: Op = row!(
     },
     Gradient::Fn(|context| grad(context, "Relu6Grad", true))
 );
-static RELU_GRAD: Op = row!(
+static RELU_GRAD: Op =
+    row!(
     "ReluGrad",
     &[Kernel::native(|context| {
-        crate::match_real!(context.output_type(0), T => {
+        crate::match_fast!(context.output_type(0), T => {
             zip_same::<T>(context, cost::SIMPLE, |dy, x| if x > T::default() { dy } else { T::default() })
         })
-    })],
+    }).for_types(FAST), Kernel::FROM_LOWERING],
     |builder, _, inputs| {
         let zero = builder.scalar_like(0.0, inputs[1])?;
         let on = builder.compare_broadcast(Direction::Gt, inputs[1], zero)?;

@@ -8,7 +8,10 @@ use ff_tensor::{PartialShape, Result, ensure};
 static BIAS_ADD: Op = Op {
     name: "BiasAdd",
     shape,
-    kernels: &[Kernel::native(bias_add)],
+    kernels: &[
+        Kernel::native(bias_add).for_types(crate::dispatch::FAST),
+        Kernel::FROM_LOWERING,
+    ],
     lower: Some(lower),
     gradient: Gradient::Fn(gradient),
     ..Op::PURE
@@ -57,7 +60,7 @@ fn bias_add(context: &mut KernelContext) -> Result<()> {
     dims[axis] = channels as i64;
     let bias = context.take_input(1)?.into_shape(ff_tensor::Shape::new(&dims)?)?;
     let pool = context.pool();
-    crate::match_number!(context.output_type(0), T => {
+    crate::match_fast!(context.output_type(0), T => {
         use crate::math::number::Number;
         let (mut output, in_place) = context.forward_or_allocate(0, 0)?;
         let out_dims = crate::elementwise::extents(output.dims());

@@ -31,7 +31,7 @@ pub static OPS: &[&Op] = &[&RESOURCE, &REFERENCE, &KERAS];
 fn apply(context: &mut KernelContext) -> Result<()> {
     let nesterov = context.attrs().bool("use_nesterov").unwrap_or(false);
     update(context, 3, |context, [var, accum]| {
-        crate::match_number!(var.dtype(), T => {
+        crate::match_type!(var.dtype(), (f32, f64, ff_tensor::f16, ff_tensor::bf16, ff_tensor::Complex64, ff_tensor::Complex128), T => {
             let (rate, momentum): (T, T) = (context.input(2)?.single()?, context.input(4)?.single()?);
             let (gradient, pool) = (context.input_slice::<T>(3)?, context.pool());
             binary_in_place(pool, accum.as_mut_slice()?, gradient, cost::SIMPLE, |accum: T, gradient: T| {
@@ -55,7 +55,7 @@ fn apply(context: &mut KernelContext) -> Result<()> {
 fn apply_keras(context: &mut KernelContext) -> Result<()> {
     let nesterov = context.attrs().bool("use_nesterov").unwrap_or(false);
     update(context, 3, |context, [var, accum]| {
-        crate::match_number!(var.dtype(), T => {
+        crate::match_type!(var.dtype(), (f32, f64, ff_tensor::f16, ff_tensor::bf16, ff_tensor::Complex64, ff_tensor::Complex128), T => {
             let (rate, momentum): (T, T) = (context.input(2)?.single()?, context.input(4)?.single()?);
             let (gradient, pool) = (context.input_slice::<T>(3)?, context.pool());
             binary_in_place(pool, accum.as_mut_slice()?, gradient, cost::SIMPLE, |accum: T, gradient: T| {

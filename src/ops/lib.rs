@@ -11,12 +11,14 @@ pub mod data_flow;
 pub mod dispatch;
 pub mod elementwise;
 pub mod functional;
+pub mod io;
 pub mod list;
 pub mod logging;
 pub mod lookup;
 pub mod math;
 mod movement;
 pub mod nn;
+pub mod random;
 pub mod state;
 pub mod string;
 #[cfg(test)]
@@ -47,11 +49,13 @@ pub static DOMAINS: &[&[&[&Op]]] = &[
     control_flow::OPS,
     data_flow::OPS,
     functional::OPS,
+    io::OPS,
     list::OPS,
     logging::OPS,
     lookup::OPS,
     math::OPS,
     nn::OPS,
+    random::OPS,
     state::OPS,
     string::OPS,
     training::OPS,

@@ -24,21 +24,13 @@ pub const INTEGERS: &[DataType] = &[
 
 /// Types for which elementwise ops have native loops; the others run their lowerings. Each native loop is compiled for
 /// every level of processor, so the list is short.
-pub const FAST: &[(&str, &[DataType])] = &[(
-    "T",
-    &[
-        DataType::FLOAT,
-        DataType::DOUBLE,
-        DataType::INT32,
-        DataType::INT64,
-    ],
-)];
+pub const FAST: &[(&str, &[DataType])] = &[("T", &[DataType::FLOAT, DataType::INT32])];
 
 /// The floating-point types among [`FAST`].
-pub const FAST_FLOATS: &[(&str, &[DataType])] = &[("T", &[DataType::FLOAT, DataType::DOUBLE])];
+pub const FAST_FLOATS: &[(&str, &[DataType])] = &[("T", &[DataType::FLOAT])];
 
 /// The integers among [`FAST`].
-pub const FAST_INTEGERS: &[(&str, &[DataType])] = &[("T", &[DataType::INT32, DataType::INT64])];
+pub const FAST_INTEGERS: &[(&str, &[DataType])] = &[("T", &[DataType::INT32])];
 
 /// `match_type!(dtype, (f32, i64), T => body)` runs `body`, a `Result`, with `T` as the Rust type of `dtype`.
 /// UNIMPLEMENTED for a type that is not listed.
@@ -99,7 +91,7 @@ macro_rules! match_real {
 #[macro_export]
 macro_rules! match_fast {
     ($dtype:expr, $name:ident => $body:expr) => {
-        $crate::match_type!($dtype, (f32, f64, i32, i64), $name => $body)
+        $crate::match_type!($dtype, (f32, i32), $name => $body)
     };
 }
 
@@ -107,7 +99,7 @@ macro_rules! match_fast {
 #[macro_export]
 macro_rules! match_fast_float {
     ($dtype:expr, $name:ident => $body:expr) => {
-        $crate::match_type!($dtype, (f32, f64), $name => $body)
+        $crate::match_type!($dtype, (f32), $name => $body)
     };
 }
 
@@ -115,6 +107,6 @@ macro_rules! match_fast_float {
 #[macro_export]
 macro_rules! match_fast_integer {
     ($dtype:expr, $name:ident => $body:expr) => {
-        $crate::match_type!($dtype, (i32, i64), $name => $body)
+        $crate::match_type!($dtype, (i32), $name => $body)
     };
 }

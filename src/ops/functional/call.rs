@@ -1,7 +1,7 @@
 //! Calls of a function.
 
 use ff_op::{Callable, FunctionRef, Gradient, HandleShapes, Kernel, KernelContext, Op, ShapeContext};
-use ff_tensor::{PartialShape, Result, Tensor, ensure};
+use ff_tensor::{PartialShape, Result, Shape, Tensor, ensure};
 use std::sync::Arc;
 
 static PARTITIONED_CALL: Op = Op {
@@ -16,7 +16,7 @@ static PARTITIONED_CALL: Op = Op {
         let results = function.run(context.host(), arguments)?;
         set_results(context, results)
     })],
-    gradient: Gradient::Missing,
+    gradient: Gradient::Fn(super::gradient::call),
     ..Op::PURE
 };
 static STATEFUL_PARTITIONED_CALL: Op = Op {
@@ -25,8 +25,27 @@ static STATEFUL_PARTITIONED_CALL: Op = Op {
     ..PARTITIONED_CALL
 };
 
+/// A value for a result that a branch does not compute; nobody reads it.
+static FAKE_PARAM: Op = Op {
+    name: "FakeParam",
+    shape: ff_op::shapes::unknown,
+    kernels: &[Kernel::native(|context| {
+        let shape = context.attrs().shape("shape")?;
+        let dims: Vec<i64> = shape
+            .dims()
+            .unwrap_or(&[0])
+            .iter()
+            .map(|extent| (*extent).max(0))
+            .collect();
+        let value = Tensor::zeros(context.output_type(0), Shape::new(&dims)?)?;
+        context.set_output(0, value)
+    })],
+    gradient: Gradient::NotDifferentiable,
+    ..Op::PURE
+};
+
 /// The ops of this file.
-pub static OPS: &[&Op] = &[&PARTITIONED_CALL, &STATEFUL_PARTITIONED_CALL];
+pub static OPS: &[&Op] = &[&PARTITIONED_CALL, &STATEFUL_PARTITIONED_CALL, &FAKE_PARAM];
 
 /// A function that a node names, ready to run.
 pub fn instantiate(context: &KernelContext, function: &FunctionRef) -> Result<Arc<dyn Callable>> {

@@ -21,7 +21,7 @@ static IF: Op = Op {
             .clone();
         run(context, &branch)
     })],
-    gradient: Gradient::Missing,
+    gradient: Gradient::Fn(super::gradient::conditional),
     ..Op::WRITES
 };
 static STATELESS_IF: Op = Op {
@@ -36,7 +36,7 @@ static CASE: Op = Op {
         branch_shapes(context, &branches)
     },
     kernels: &[Kernel::native(case)],
-    gradient: Gradient::Missing,
+    gradient: Gradient::Fn(super::gradient::case),
     ..Op::WRITES
 };
 static STATELESS_CASE: Op = Op {

@@ -2,6 +2,8 @@
 
 mod call;
 mod conditional;
+mod function_builder;
+mod gradient;
 mod while_loop;
 
 use ff_op::Op;

@@ -9,7 +9,7 @@ static WHILE: Op = Op {
     name: "While",
     shape,
     kernels: &[Kernel::native(run)],
-    gradient: Gradient::Missing,
+    gradient: Gradient::Fn(super::gradient::while_loop),
     ..Op::WRITES
 };
 static STATELESS_WHILE: Op = Op {

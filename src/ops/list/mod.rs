@@ -3,8 +3,9 @@
 mod bulk;
 mod element;
 
+use crate::math::number::Number;
 use ff_op::{Op, ShapeContext, TensorList};
-use ff_tensor::{DataType, PartialShape, Result, Tensor, VariantValue};
+use ff_tensor::{DataType, PartialShape, Result, Tensor, VariantValue, ensure};
 
 /// The lists of this folder's files.
 pub static OPS: &[&[&Op]] = &[bulk::OPS, element::OPS];
@@ -40,4 +41,65 @@ fn declared(context: &ShapeContext, index: usize) -> Result<PartialShape> {
         return Ok(PartialShape::unknown());
     }
     context.input_as_shape(index)
+}
+
+/// The sum of variant tensors of one shape: their lists added element by element; an element that one of them lacks is
+/// that of the other. INVALID_ARGUMENT when types, lengths or shapes differ.
+pub fn sum(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    let mut sums = Vec::with_capacity(a.num_elements());
+    for (a, b) in a.variants()?.iter().zip(b.variants()?) {
+        sums.push(match (a.get::<TensorList>(), b.get::<TensorList>()) {
+            (Some(a), Some(b)) => VariantValue::new(sum_of_lists(a, b)?),
+            (None, _) => b.clone(),
+            (_, None) => a.clone(),
+        });
+    }
+    Tensor::from_variants(a.shape().clone(), sums)
+}
+
+fn sum_of_lists(a: &TensorList, b: &TensorList) -> Result<TensorList> {
+    ensure!(
+        a.element_type == b.element_type,
+        InvalidArgument,
+        "Trying to add two lists of tensors of different dtypes. One is {} and the other is {}",
+        a.element_type,
+        b.element_type
+    );
+    ensure!(
+        a.elements.len() == b.elements.len(),
+        InvalidArgument,
+        "Trying to add two lists of tensors with different lengths. One is {} and the other is {}",
+        a.elements.len(),
+        b.elements.len()
+    );
+    let mut list = a.clone();
+    list.element_shape = a.element_shape.merge(&b.element_shape)?;
+    for (slot, other) in list.elements.iter_mut().zip(&b.elements) {
+        *slot = match (slot.take(), other) {
+            (Some(own), Some(other)) => Some(sum_of_elements(own, other)?),
+            (own, other) => own.or_else(|| other.clone()),
+        };
+    }
+    Ok(list)
+}
+
+fn sum_of_elements(mut a: Tensor, b: &Tensor) -> Result<Tensor> {
+    if a.dtype() == DataType::VARIANT {
+        return sum(&a, b);
+    }
+    ensure!(
+        a.shape() == b.shape(),
+        InvalidArgument,
+        "Trying to add two tensors with incompatible element shapes. One is {} and the other is {}",
+        a.shape(),
+        b.shape()
+    );
+    a.make_writable()?;
+    crate::match_number!(a.dtype(), T => {
+        for (slot, &x) in a.as_mut_slice::<T>()?.iter_mut().zip(b.as_slice::<T>()?) {
+            *slot = Number::add(*slot, x);
+        }
+        Ok(())
+    })?;
+    Ok(a)
 }

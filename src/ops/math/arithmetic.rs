@@ -85,7 +85,11 @@ static SQUARED_DIFFERENCE: Op = Op {
 static ADD_N: Op = Op {
     name: "AddN",
     shape: shapes::merged,
-    kernels: &[Kernel::native(add_n).for_types(FAST), Kernel::FROM_LOWERING],
+    kernels: &[
+        Kernel::native(add_n).for_types(FAST),
+        Kernel::native(add_lists).for_types(&[("T", &[DataType::VARIANT])]),
+        Kernel::FROM_LOWERING,
+    ],
     lower: Some(lower_add_n),
     gradient: Gradient::Fn(add_n_gradient),
     ..Op::PURE
@@ -198,6 +202,15 @@ fn add_n(context: &mut KernelContext) -> Result<()> {
         }
         context.set_output(0, sum)
     })
+}
+
+/// Lists of tensors, added element by element.
+fn add_lists(context: &mut KernelContext) -> Result<()> {
+    let mut total = context.take_input(0)?;
+    for index in 1..context.num_inputs() {
+        total = crate::list::sum(&total, context.input(index)?)?;
+    }
+    context.set_output(0, total)
 }
 
 fn lower_squared_difference(context: &mut LowerContext) -> Result<()> {

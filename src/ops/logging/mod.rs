@@ -1,8 +1,9 @@
-//! Ops for the people who read a log: assertions and printing.
+//! Assertions, printing, time.
 
-mod report;
+mod assert;
+mod print;
 
 use ff_op::Op;
 
-/// The lists of this folder's files.
-pub static OPS: &[&[&Op]] = &[report::OPS];
+/// Every op of this folder.
+pub static OPS: &[&[&Op]] = &[assert::OPS, print::OPS];

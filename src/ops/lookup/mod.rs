@@ -1,9 +1,12 @@
-//! Tables from keys to values, as resources.
+//! Lookup tables: from numbers or strings to numbers, strings or vectors.
 
-mod ops;
+mod create;
+mod entries;
 mod table;
+mod text_file;
+mod use_table;
 
 use ff_op::Op;
 
-/// The lists of this folder's files.
-pub static OPS: &[&[&Op]] = &[ops::OPS];
+/// Every op of this folder.
+pub static OPS: &[&[&Op]] = &[create::OPS, use_table::OPS, text_file::OPS];

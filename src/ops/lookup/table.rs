@@ -1,263 +1,235 @@
-//! A hash table whose keys and values are tensors' elements.
-//!
-//! An immutable table is filled once (again only with the same content); a mutable one starts empty and can change.
-//! Values may be vectors: `value_shape`.
+//! A table as a resource.
 
-use crate::movement::Writer;
+use super::entries::{Cell, Entries, Keys, cells, gather};
+use ff_op::KernelContext;
 use ff_tensor::{DataType, Result, Shape, Tensor, bail, ensure};
 use parking_lot::RwLock;
-use rustc_hash::FxHashMap;
+use std::sync::Arc;
 
-/// The bytes of a key.
-type Key = Box<[u8]>;
-
-/// See the module.
+/// A table. All operations may be called from any thread.
 pub struct Table {
+    /// Container and name, for error messages.
+    pub place: (String, String),
     /// Type of the keys.
-    pub key_type: DataType,
+    pub key_dtype: DataType,
     /// Type of the values.
-    pub value_type: DataType,
-    /// Shape of each value; a scalar's in most tables.
+    pub value_dtype: DataType,
+    /// Shape of one value.
     pub value_shape: Shape,
-    /// Whether it can be changed after it was filled.
+    /// Whether entries can be changed at any time; a fixed table is filled once.
     pub mutable: bool,
-    content: RwLock<Content>,
+    state: RwLock<State>,
 }
 
-#[derive(Default)]
-struct Content {
-    initialized: bool,
-    /// Where the value of each key is: its row in `values`.
-    rows: FxHashMap<Key, usize>,
-    keys: Vec<Option<Tensor>>,
-    values: Vec<Option<Tensor>>,
-    free: Vec<usize>,
-}
-
-/// Each element of a tensor, as a key.
-fn keys_of(tensor: &Tensor) -> Result<Vec<Key>> {
-    if tensor.dtype() == DataType::STRING {
-        return Ok(tensor
-            .strings()?
-            .iter()
-            .map(|text| text.as_bytes().into())
-            .collect());
-    }
-    let size = tensor.dtype().size();
-    ensure!(
-        size > 0,
-        InvalidArgument,
-        "Keys cannot be of type {}",
-        tensor.dtype()
-    );
-    Ok(tensor.bytes().chunks(size).map(Box::from).collect())
-}
-
-/// `count` elements from `start` on, as a tensor of their own.
-fn piece(tensor: &Tensor, start: usize, shape: &Shape) -> Result<Tensor> {
-    let mut writer = Writer::new(tensor.dtype(), shape.clone())?;
-    writer.copy(0, tensor, start, shape.num_elements())?;
-    writer.finish()
-}
-
-impl Content {
-    fn put(&mut self, key: Key, key_tensor: Tensor, value: Tensor) {
-        if let Some(&row) = self.rows.get(&key) {
-            self.values[row] = Some(value);
-            return;
-        }
-        let row = self.free.pop().unwrap_or_else(|| {
-            self.keys.push(None);
-            self.values.push(None);
-            self.keys.len() - 1
-        });
-        self.keys[row] = Some(key_tensor);
-        self.values[row] = Some(value);
-        self.rows.insert(key, row);
-    }
+struct State {
+    filled: bool,
+    entries: Entries,
 }
 
 impl Table {
     /// An empty table.
-    pub fn new(key_type: DataType, value_type: DataType, value_shape: Shape, mutable: bool) -> Table {
+    pub fn new(
+        place: (String, String),
+        (key_dtype, value_dtype): (DataType, DataType),
+        value_shape: Shape,
+        mutable: bool,
+    ) -> Table {
         Table {
-            key_type,
-            value_type,
+            place,
+            key_dtype,
+            value_dtype,
             value_shape,
             mutable,
-            content: RwLock::new(Content {
-                initialized: mutable,
-                ..Content::default()
+            state: RwLock::new(State {
+                filled: mutable,
+                entries: Entries::default(),
             }),
         }
     }
 
-    /// Number of keys. FAILED_PRECONDITION before the table is filled.
-    pub fn len(&self) -> Result<usize> {
-        let content = self.content.read();
-        ensure!(content.initialized, FailedPrecondition, "Table not initialized.");
-        Ok(content.rows.len())
+    /// INVALID_ARGUMENT unless these are the table's types; `outputs` is what the op says it gives.
+    pub fn check_types(&self, key: DataType, value: DataType, outputs: Option<DataType>) -> Result<()> {
+        let output = |dtype: Option<DataType>| dtype.map_or(String::new(), |dtype| dtype.to_string());
+        ensure!(
+            key == self.key_dtype && value == self.value_dtype,
+            InvalidArgument,
+            "Signature mismatch, have: resource, {key}, {value}->{} expected: resource, {}, {}->{}",
+            output(outputs),
+            self.key_dtype,
+            self.value_dtype,
+            output(outputs.map(|_| self.value_dtype))
+        );
+        Ok(())
     }
 
-    /// Fails unless keys, and values if given, are of the table's types and shapes. INVALID_ARGUMENT.
-    fn check(&self, keys: &Tensor, values: Option<&Tensor>) -> Result<()> {
+    /// The number of entries.
+    pub fn len(&self) -> usize {
+        self.state.read().entries.len()
+    }
+
+    /// The shape that the values of keys of this shape have.
+    fn values_shape(&self, keys: &Shape) -> Result<Shape> {
+        let dims: Vec<i64> = keys
+            .dims()
+            .iter()
+            .chain(self.value_shape.dims())
+            .copied()
+            .collect();
+        Shape::new(&dims)
+    }
+
+    /// The values of keys. `default` is one value for all missing keys, or one for each key.
+    /// FAILED_PRECONDITION for a fixed table that was not filled.
+    pub fn find(&self, keys: &Tensor, default: &Tensor) -> Result<Tensor> {
+        let shape = self.values_shape(keys.shape())?;
+        let for_all = *default.shape() == self.value_shape;
         ensure!(
-            keys.dtype() == self.key_type,
+            for_all || *default.shape() == shape,
             InvalidArgument,
-            "Key must be type {} but got {}",
-            self.key_type,
-            keys.dtype()
+            "Expected shape {} or {shape} for default value, got {}",
+            self.value_shape,
+            default.shape()
         );
-        let Some(values) = values else { return Ok(()) };
+        let state = self.state.read();
+        ensure!(state.filled, FailedPrecondition, "Table not initialized.");
+        let defaults = cells(default, self.value_shape.num_elements())?;
+        let found = Keys::of(keys)?;
+        let cell = |index: usize| {
+            let missing = || defaults.get(if for_all { 0 } else { index });
+            state.entries.get(found.get(index)).or_else(missing)
+        };
+        gather(self.value_dtype, shape, (0..found.len()).filter_map(cell))
+    }
+
+    fn check_values(&self, keys: &Tensor, values: &Tensor) -> Result<()> {
+        let shape = self.values_shape(keys.shape())?;
         ensure!(
-            values.dtype() == self.value_type,
+            *values.shape() == shape,
             InvalidArgument,
-            "Value must be type {} but got {}",
-            self.value_type,
-            values.dtype()
-        );
-        let expected = [keys.dims(), self.value_shape.dims()].concat();
-        ensure!(
-            values.dims() == expected,
-            InvalidArgument,
-            "Expected shape {} for value, got {}",
-            Shape::new(&expected)?,
+            "Expected shape {shape} for value, got {}",
             values.shape()
         );
         Ok(())
     }
 
-    /// Fills the table for good. FAILED_PRECONDITION when it holds other content, or a key comes with two values.
-    pub fn initialize(&self, keys: &Tensor, values: &Tensor) -> Result<()> {
-        self.check(keys, Some(values))?;
-        let mut content = self.content.write();
-        let refill = content.initialized && !self.mutable;
-        let width = self.value_shape.num_elements();
-        for (index, key) in keys_of(keys)?.into_iter().enumerate() {
-            let value = piece(values, index * width, &self.value_shape)?;
-            match content.rows.get(&key).map(|&row| content.values[row].as_ref()) {
-                Some(Some(present)) if !same(present, &value) => bail!(
-                    InvalidArgument,
-                    "HashTable has different value for same key. Key {} has a value that differs",
-                    piece(keys, index, &Shape::scalar())?.summarize(1)
+    fn check_mutable(&self, what: &str) -> Result<()> {
+        ensure!(
+            self.mutable,
+            Unimplemented,
+            "{what} not supported by InitializableLookupTable implementations"
+        );
+        Ok(())
+    }
+
+    /// Sets the values of keys. UNIMPLEMENTED for a fixed table.
+    pub fn insert(&self, keys: &Tensor, values: &Tensor) -> Result<()> {
+        self.check_values(keys, values)?;
+        self.check_mutable("Insert")?;
+        self.put(&mut self.state.write().entries, keys, values)
+    }
+
+    fn put(&self, entries: &mut Entries, keys: &Tensor, values: &Tensor) -> Result<()> {
+        let cells = cells(values, self.value_shape.num_elements())?;
+        let keys = Keys::of(keys)?;
+        for (index, cell) in cells.into_iter().enumerate().take(keys.len()) {
+            entries.insert(keys.get(index), cell);
+        }
+        Ok(())
+    }
+
+    /// Takes keys out. UNIMPLEMENTED for a fixed table.
+    pub fn remove(&self, keys: &Tensor) -> Result<()> {
+        self.check_mutable("Remove")?;
+        let mut state = self.state.write();
+        let keys = Keys::of(keys)?;
+        for index in 0..keys.len() {
+            state.entries.remove(keys.get(index));
+        }
+        Ok(())
+    }
+
+    /// Replaces all entries; fills a fixed table.
+    pub fn import(&self, keys: &Tensor, values: &Tensor) -> Result<()> {
+        if !self.mutable {
+            return self.fill(keys, values);
+        }
+        self.check_values(keys, values)?;
+        let mut entries = Entries::default();
+        self.put(&mut entries, keys, values)?;
+        self.state.write().entries = entries;
+        Ok(())
+    }
+
+    /// Fills a fixed table, once. A table that is filled already must have as many entries.
+    ///
+    /// FAILED_PRECONDITION for two values of one key and for a table that was filled otherwise.
+    pub fn fill(&self, keys: &Tensor, values: &Tensor) -> Result<()> {
+        if self.mutable {
+            bail!(
+                InvalidArgument,
+                "Table {} {} is not initializable",
+                self.place.0,
+                self.place.1
+            );
+        }
+        let mut state = self.state.write();
+        if state.filled {
+            ensure!(
+                state.entries.len() == keys.num_elements(),
+                FailedPrecondition,
+                "Table was already initialized with different data."
+            );
+            return Ok(());
+        }
+        let cells = cells(values, 1)?;
+        let keys = Keys::of(keys)?;
+        for (index, cell) in cells.into_iter().enumerate().take(keys.len()) {
+            let key = keys.get(index);
+            match state.entries.get(key) {
+                Some(other) if *other != cell => bail!(
+                    FailedPrecondition,
+                    "HashTable has different value for same key. Key {key} has {} and trying to add value {}",
+                    self.text(other),
+                    self.text(&cell)
                 ),
                 Some(_) => {}
-                None if refill => bail!(FailedPrecondition, "Table already initialized."),
-                None => content.put(key, piece(keys, index, &Shape::scalar())?, value),
+                None => state.entries.insert(key, cell),
             }
         }
-        content.initialized = true;
+        state.filled = true;
         Ok(())
     }
 
-    /// Sets keys to values; replaces all content if `clear`.
-    pub fn insert(&self, keys: &Tensor, values: &Tensor, clear: bool) -> Result<()> {
-        ensure!(
-            self.mutable,
-            Unimplemented,
-            "Insert not supported by read-only lookup tables"
-        );
-        self.check(keys, Some(values))?;
-        let mut content = self.content.write();
-        if clear {
-            *content = Content {
-                initialized: true,
-                ..Content::default()
-            };
-        }
-        let width = self.value_shape.num_elements();
-        for (index, key) in keys_of(keys)?.into_iter().enumerate() {
-            let value = piece(values, index * width, &self.value_shape)?;
-            content.put(key, piece(keys, index, &Shape::scalar())?, value);
-        }
-        Ok(())
+    /// A value for a message.
+    fn text(&self, cell: &Cell) -> String {
+        let tensor = gather(self.value_dtype, Shape::scalar(), std::iter::once(cell));
+        tensor.map_or(String::new(), |tensor| tensor.summarize(-1))
     }
 
-    /// Removes keys, if they are there.
-    pub fn remove(&self, keys: &Tensor) -> Result<()> {
-        ensure!(
-            self.mutable,
-            Unimplemented,
-            "Remove not supported by read-only lookup tables"
-        );
-        self.check(keys, None)?;
-        let mut content = self.content.write();
-        for key in keys_of(keys)? {
-            if let Some(row) = content.rows.remove(&key) {
-                content.keys[row] = None;
-                content.values[row] = None;
-                content.free.push(row);
-            }
-        }
-        Ok(())
-    }
-
-    /// The values of keys; `default`, one value or one for each key, where a key is not there.
-    /// FAILED_PRECONDITION before the table is filled.
-    pub fn find(&self, keys: &Tensor, default: &Tensor) -> Result<Tensor> {
-        self.check(keys, None)?;
-        ensure!(
-            default.dtype() == self.value_type,
-            InvalidArgument,
-            "Value must be type {} but got {}",
-            self.value_type,
-            default.dtype()
-        );
-        let width = self.value_shape.num_elements();
-        let shape = Shape::new(&[keys.dims(), self.value_shape.dims()].concat())?;
-        let single = *default.shape() == self.value_shape;
-        ensure!(
-            single || *default.shape() == shape,
-            InvalidArgument,
-            "Expected shape {} for default value, got {}",
-            self.value_shape,
-            default.shape()
-        );
-        let content = self.content.read();
-        ensure!(content.initialized, FailedPrecondition, "Table not initialized.");
-        let mut writer = Writer::new(self.value_type, shape)?;
-        for (index, key) in keys_of(keys)?.into_iter().enumerate() {
-            let found = content
-                .rows
-                .get(&key)
-                .and_then(|&row| content.values[row].as_ref());
-            match found {
-                Some(value) => writer.copy(index * width, value, 0, width)?,
-                None => writer.copy(
-                    index * width,
-                    default,
-                    if single { 0 } else { index * width },
-                    width,
-                )?,
-            }
-        }
-        writer.finish()
-    }
-
-    /// All keys and values, in one order.
+    /// All keys and values. ABORTED for a fixed table that was not filled.
     pub fn export(&self) -> Result<(Tensor, Tensor)> {
-        let content = self.content.read();
-        ensure!(content.initialized, FailedPrecondition, "Table not initialized.");
-        let pairs = content.keys.iter().zip(&content.values);
-        let pairs: Vec<(&Tensor, &Tensor)> = pairs
-            .filter_map(|(key, value)| Some((key.as_ref()?, value.as_ref()?)))
-            .collect();
-        let width = self.value_shape.num_elements();
-        let dims = [&[pairs.len() as i64], self.value_shape.dims()].concat();
-        let mut keys = Writer::new(self.key_type, Shape::vector(pairs.len()))?;
-        let mut values = Writer::new(self.value_type, Shape::new(&dims)?)?;
-        for (index, (key, value)) in pairs.into_iter().enumerate() {
-            keys.copy(index, key, 0, 1)?;
-            values.copy(index * width, value, 0, width)?;
-        }
-        Ok((keys.finish()?, values.finish()?))
+        let state = self.state.read();
+        ensure!(state.filled, Aborted, "HashTable is not initialized.");
+        state
+            .entries
+            .export(self.key_dtype, self.value_dtype, self.value_shape.dims())
     }
 }
 
-/// Whether two tensors of one type and shape hold the same elements.
-fn same(a: &Tensor, b: &Tensor) -> bool {
-    match a.dtype() {
-        DataType::STRING => a.strings().ok() == b.strings().ok(),
-        _ => a.bytes() == b.bytes(),
+/// The table at a kernel's first input: of a handle, or in the first versions of a reference to container and name.
+pub fn table_of(context: &KernelContext) -> Result<Arc<Table>> {
+    if context.node().input_types[0].base() != DataType::STRING {
+        return context.resource::<Table>(0);
+    }
+    let names = context.ref_input(0)?.read()?;
+    match names.strings()? {
+        [container, name] => context
+            .resources()
+            .find(&container.to_str_lossy(), &name.to_str_lossy()),
+        _ => bail!(
+            InvalidArgument,
+            "Lookup table handle must be scalar, but had shape: {}",
+            names.shape()
+        ),
     }
 }

@@ -97,6 +97,7 @@ fn draw(context: &mut KernelContext, philox: Philox, samples: usize) -> Result<(
 }
 
 /// The elements of a tensor of real numbers.
+#[allow(clippy::useless_conversion)] // one of the types is f64 itself
 fn as_f64s(tensor: &Tensor) -> Result<Vec<f64>> {
     if tensor.dtype().is_floating() {
         return crate::match_float!(tensor.dtype(), T => {

@@ -1,24 +1,53 @@
-//! Ops on strings: joining, splitting, patterns, conversions to and from numbers.
+//! Strings: joining, cutting, matching, hashing, encoding, and to and from numbers.
 
-mod convert;
-mod pattern;
+mod as_string;
+mod base64;
+mod case;
+mod format;
+mod hash;
+mod hash_functions;
+mod join;
+mod length;
+mod patterns;
+mod re2;
+mod reduce_join;
 mod split;
-mod text;
+mod substr;
+mod to_number;
 
-use ff_op::Op;
+use ff_op::{Gradient, KernelContext, Op};
 use ff_tensor::{Result, TString, Tensor};
 
-/// The lists of this folder's files.
-pub static OPS: &[&[&Op]] = &[convert::OPS, pattern::OPS, split::OPS, text::OPS];
+/// Every op of this folder.
+pub static OPS: &[&[&Op]] = &[
+    as_string::OPS,
+    base64::OPS,
+    case::OPS,
+    format::OPS,
+    hash::OPS,
+    join::OPS,
+    length::OPS,
+    patterns::OPS,
+    reduce_join::OPS,
+    split::OPS,
+    substr::OPS,
+    to_number::OPS,
+];
 
-/// A tensor of the same shape with each string replaced.
-fn map(input: &Tensor, mut f: impl FnMut(&[u8]) -> Result<TString>) -> Result<Tensor> {
-    let strings = input.strings()?.iter().map(|text| f(text.as_bytes()));
-    Tensor::from_strings(input.shape().clone(), strings.collect::<Result<_>>()?)
-}
+/// Base of ops that make one element of each element of their first input.
+const ELEMENTWISE: Op = Op {
+    shape: ff_op::shapes::unchanged,
+    gradient: Gradient::NotDifferentiable,
+    ..Op::PURE
+};
 
-/// Where the characters of a string start, its end included: a byte that continues a UTF-8 character starts none.
-fn character_starts(text: &[u8]) -> Vec<usize> {
-    let starts = (0..text.len()).filter(|&i| text[i] & 0xc0 != 0x80);
-    starts.chain([text.len()]).collect()
+/// Sets the output to what `f` makes of each string of the first input.
+fn map_strings(context: &mut KernelContext, f: impl Fn(&[u8]) -> Result<TString>) -> Result<()> {
+    let input = context.input(0)?;
+    let strings = input.strings()?.iter();
+    let made = strings
+        .map(|string| f(string.as_bytes()))
+        .collect::<Result<Vec<_>>>()?;
+    let output = Tensor::from_strings(input.shape().clone(), made)?;
+    context.set_output(0, output)
 }

@@ -1,136 +1,164 @@
-//! Splitting strings into sparse matrices of parts.
+//! Splitting strings: `StringSplitV2` as Python's `split`, `StringSplit` at any of a set of characters.
+//!
+//! Both give a sparse matrix: indices of rows and places, values, and its shape.
 
+use super::case::is_space;
 use ff_op::{Gradient, Kernel, KernelContext, Op, ShapeContext};
 use ff_tensor::{PartialShape, Result, Shape, TString, Tensor, dim, ensure};
 
-/// The ops of this file.
+/// Every op of this file.
 pub static OPS: &[&Op] = &[
     &Op {
-        name: "StringSplit",
-        kernels: &[Kernel::native(split_at_any)],
-        ..SPLIT
+        name: "StringSplitV2",
+        shape,
+        kernels: &[Kernel::native(split_v2)],
+        gradient: Gradient::NotDifferentiable,
+        ..Op::PURE
     },
     &Op {
-        name: "StringSplitV2",
-        kernels: &[Kernel::native(split_at_text)],
-        ..SPLIT
+        name: "StringSplit",
+        shape,
+        kernels: &[Kernel::native(split_v1)],
+        gradient: Gradient::NotDifferentiable,
+        ..Op::PURE
     },
 ];
-
-const SPLIT: Op = Op {
-    shape,
-    gradient: Gradient::NotDifferentiable,
-    ..Op::PURE
-};
 
 fn shape(context: &mut ShapeContext) -> Result<()> {
     context.input_with_rank(0, 1)?;
     context.input_with_rank(1, 0)?;
     context.set_output(0, PartialShape::new(&[dim::UNKNOWN, 2]));
-    context.set_output(1, PartialShape::of_rank(1));
+    context.set_output(1, PartialShape::new(&[dim::UNKNOWN]));
     context.set_output(2, PartialShape::new(&[2]));
     Ok(())
 }
 
-/// Sets indices, values and dense shape of the parts of each string.
-fn set_parts(context: &mut KernelContext, rows: Vec<Vec<Vec<u8>>>) -> Result<()> {
-    let widest = rows.iter().map(Vec::len).max().unwrap_or(0);
-    let dense = Tensor::vector(&[rows.len() as i64, widest as i64])?;
-    let (mut indices, mut values) = (Vec::new(), Vec::new());
-    for (row, parts) in rows.into_iter().enumerate() {
+fn split_v2(context: &mut KernelContext) -> Result<()> {
+    let most = context.attrs().int("maxsplit")?;
+    split(context, |text, separator| {
+        if most == 0 {
+            vec![text]
+        } else if separator.is_empty() {
+            at_spaces(text, most)
+        } else {
+            at_separator(text, separator, most)
+        }
+    })
+}
+
+fn split_v1(context: &mut KernelContext) -> Result<()> {
+    let skip_empty = context.attrs().bool("skip_empty")?;
+    split(context, |text, delimiters| {
+        if text.is_empty() {
+            return Vec::new();
+        }
+        if delimiters.is_empty() {
+            return text.chunks(1).collect();
+        }
+        text.split(|byte| delimiters.contains(byte))
+            .filter(|part| !skip_empty || !part.is_empty())
+            .collect()
+    })
+}
+
+/// Sets the outputs to the parts that `parts` makes of each string with the separator.
+fn split(
+    context: &mut KernelContext,
+    parts: impl for<'a> Fn(&'a [u8], &[u8]) -> Vec<&'a [u8]>,
+) -> Result<()> {
+    let (input, separator) = (context.input(0)?, context.input(1)?);
+    ensure!(
+        input.rank() == 1 && separator.rank() == 0,
+        InvalidArgument,
+        "input must be a vector and sep a scalar, got shapes: {} and {}",
+        input.shape(),
+        separator.shape()
+    );
+    let separator = separator.strings()?[0].as_bytes();
+    let rows = input.strings()?;
+    let (mut indices, mut values, mut columns) = (Vec::<i64>::new(), Vec::<TString>::new(), 0);
+    for (row, text) in rows.iter().enumerate() {
+        let parts = parts(text.as_bytes(), separator);
+        columns = columns.max(parts.len());
         for (column, part) in parts.into_iter().enumerate() {
             indices.extend([row as i64, column as i64]);
-            values.push(TString::from(&part[..]));
+            values.push(part.into());
         }
     }
     let count = values.len();
-    context.set_output(0, Tensor::from_slice(Shape::new(&[count as i64, 2])?, &indices)?)?;
+    let shape = Tensor::vector(&[rows.len() as i64, columns as i64])?;
+    let indices = Tensor::from_slice(Shape::new(&[count as i64, 2])?, &indices)?;
+    context.set_output(0, indices)?;
     context.set_output(1, Tensor::from_strings(Shape::vector(count), values)?)?;
-    context.set_output(2, dense)
+    context.set_output(2, shape)
 }
 
-/// Splits at any byte of the delimiter; an empty one separates all bytes.
-fn split_at_any(context: &mut KernelContext) -> Result<()> {
-    let skip_empty = context.attrs().bool("skip_empty")?;
-    let delimiters = context.input(1)?.strings()?[0].as_bytes().to_vec();
-    let rows = context.input(0)?.strings()?.iter().map(|text| {
-        let text = text.as_bytes();
-        if delimiters.is_empty() {
-            return text.iter().map(|&byte| vec![byte]).collect();
-        }
-        if text.is_empty() {
-            // Nothing has no parts, not even an empty one.
-            return Vec::new();
-        }
-        let parts = text.split(|byte| delimiters.contains(byte));
-        let parts = parts.filter(|part| !skip_empty || !part.is_empty());
-        parts.map(<[u8]>::to_vec).collect()
-    });
-    let rows = rows.collect();
-    set_parts(context, rows)
+fn without_leading_space(text: &[u8]) -> &[u8] {
+    let start = text.iter().position(|&byte| !is_space(byte));
+    &text[start.unwrap_or(text.len())..]
 }
 
-/// Splits at most `limit` times (without limit if negative) at a text, or at white space if it is empty.
-fn parts_of(text: &[u8], separator: &[u8], limit: i64) -> Vec<Vec<u8>> {
+/// Words between space; after `most` words (if positive) the rest is one part, even when it is empty.
+fn at_spaces(text: &[u8], most: i64) -> Vec<&[u8]> {
+    let mut parts = Vec::new();
+    let mut rest = without_leading_space(text);
+    while !rest.is_empty() {
+        let end = rest.iter().position(|&byte| is_space(byte)).unwrap_or(rest.len());
+        parts.push(&rest[..end]);
+        rest = without_leading_space(&rest[end..]);
+        if most > 0 && parts.len() as i64 == most {
+            parts.push(rest);
+            break;
+        }
+    }
+    parts
+}
+
+/// Parts between separators, empty ones too; at most `most` cuts, if positive.
+fn at_separator<'a>(text: &'a [u8], separator: &[u8], most: i64) -> Vec<&'a [u8]> {
     let mut parts = Vec::new();
     let mut rest = text;
-    let blank = |byte: &u8| byte.is_ascii_whitespace() || *byte == 0x0b;
-    if limit == 0 {
-        return vec![text.to_vec()];
-    }
-    if separator.is_empty() {
-        let skip = |text: &[u8]| text.iter().position(|byte| !blank(byte)).unwrap_or(text.len());
-        rest = &rest[skip(rest)..];
-        while !rest.is_empty() {
-            let end = rest.iter().position(blank).unwrap_or(rest.len());
-            parts.push(rest[..end].to_vec());
-            rest = &rest[end..];
-            rest = &rest[skip(rest)..];
-            if parts.len() as i64 == limit {
-                // What is left is a part even if nothing is.
-                parts.push(rest.to_vec());
-                break;
-            }
-        }
-        return parts;
-    }
-    while limit < 0 || (parts.len() as i64) < limit {
+    while most <= 0 || (parts.len() as i64) < most {
         let found = rest
             .windows(separator.len())
             .position(|window| window == separator);
         let Some(at) = found else { break };
-        parts.push(rest[..at].to_vec());
+        parts.push(&rest[..at]);
         rest = &rest[at + separator.len()..];
     }
-    parts.push(rest.to_vec());
+    parts.push(rest);
     parts
 }
 
-fn split_at_text(context: &mut KernelContext) -> Result<()> {
-    let limit = context.attrs().int("maxsplit")?;
-    let separator = context.input(1)?;
-    ensure!(
-        separator.num_elements() == 1,
-        InvalidArgument,
-        "sep must be a scalar, got shape: {}",
-        separator.shape()
-    );
-    let separator = separator.strings()?[0].as_bytes().to_vec();
-    let texts = context.input(0)?.strings()?.iter();
-    let rows = texts
-        .map(|text| parts_of(text.as_bytes(), &separator, limit))
-        .collect();
-    set_parts(context, rows)
+#[cfg(test)]
+fn lines() -> Tensor {
+    crate::testing::strings(&[6], &["a b  c", "", "  ", " x,y,,z ", "a b ", "1abab2ab"])
 }
 
 crate::op_cases! {
-    at_any: Case::op("StringSplit").inputs([strings(&[3], &["a,b c", "", ",x"]), strings(&[], &[", "])]);
-    at_any_keeping_empty: Case::op("StringSplit").inputs([strings(&[2], &["a,,b", ""]), strings(&[], &[","])]).attr("skip_empty", false);
-    at_every_byte: Case::op("StringSplit").inputs([strings(&[1], &["abc"]), strings(&[], &[""])]);
-    at_any_of_matrix: Case::op("StringSplit").inputs([strings(&[1, 1], &["abc"]), strings(&[], &[""])]).fails(Code::InvalidArgument);
-    at_text: Case::op("StringSplitV2").inputs([strings(&[3], &["a<>b<><>c", "", "<>"]), strings(&[], &["<>"])]);
-    at_blanks: Case::op("StringSplitV2").inputs([strings(&[3], &["  a b\t\nc ", "", " "]), strings(&[], &[""])]);
-    at_most_once: Case::op("StringSplitV2").inputs([strings(&[2], &["a b  c ", "x"]), strings(&[], &[""])]).attr("maxsplit", 1i64);
-    at_text_at_most_once: Case::op("StringSplitV2").inputs([strings(&[1], &["a,b,c"]), strings(&[], &[","])]).attr("maxsplit", 1i64);
-    at_texts: Case::op("StringSplitV2").inputs([strings(&[1], &["a"]), strings(&[2], &[",", ";"])]).fails(Code::InvalidArgument);
+    words: Case::op("StringSplitV2").input(lines()).input(strings(&[], &[""]))
+        .gives(t(&[7, 2], &[0i64, 0, 0, 1, 0, 2, 3, 0, 4, 0, 4, 1, 5, 0]))
+        .gives(strings(&[7], &["a", "b", "c", "x,y,,z", "a", "b", "1abab2ab"])).gives(vector(&[6i64, 3]));
+    words_at_most_two: Case::op("StringSplitV2").attr("maxsplit", 2i64).input(lines()).input(strings(&[], &[""]))
+        .gives(t(&[8, 2], &[0i64, 0, 0, 1, 0, 2, 3, 0, 4, 0, 4, 1, 4, 2, 5, 0]))
+        .gives(strings(&[8], &["a", "b", "c", "x,y,,z", "a", "b", "", "1abab2ab"])).gives(vector(&[6i64, 3]));
+    no_cuts: Case::op("StringSplitV2").attr("maxsplit", 0i64).input(strings(&[2], &["a,b", ""]))
+        .input(strings(&[], &[","])).gives(t(&[2, 2], &[0i64, 0, 1, 0])).gives(strings(&[2], &["a,b", ""]))
+        .gives(vector(&[2i64, 1]));
+    separator: Case::op("StringSplitV2").input(strings(&[2], &["1abab2ab", ""])).input(strings(&[], &["ab"]))
+        .gives(t(&[5, 2], &[0i64, 0, 0, 1, 0, 2, 0, 3, 1, 0])).gives(strings(&[5], &["1", "", "2", "", ""]))
+        .gives(vector(&[2i64, 4]));
+    separator_at_most_two: Case::op("StringSplitV2").attr("maxsplit", 2i64).input(strings(&[1], &["1abab2ab"]))
+        .input(strings(&[], &["ab"])).gives(t(&[3, 2], &[0i64, 0, 0, 1, 0, 2])).gives(strings(&[3], &["1", "", "2ab"]))
+        .gives(vector(&[1i64, 3]));
+    nothing: Case::op("StringSplitV2").input(strings(&[0], &[])).input(strings(&[], &[""]))
+        .gives(t::<i64>(&[0, 2], &[])).gives(strings(&[0], &[])).gives(vector(&[0i64, 0]));
+    scalar_input: Case::op("StringSplitV2").input(strings(&[], &["a b"])).input(strings(&[], &[""]))
+        .fails(Code::InvalidArgument);
+    set_of_characters: Case::op("StringSplit").input(strings(&[2], &["a b  c", " x,y,,z "])).input(strings(&[], &[", "]))
+        .gives(t(&[6, 2], &[0i64, 0, 0, 1, 0, 2, 1, 0, 1, 1, 1, 2])).gives(strings(&[6], &["a", "b", "c", "x", "y", "z"]))
+        .gives(vector(&[2i64, 3]));
+    empty_parts: Case::op("StringSplit").attr("skip_empty", false).input(strings(&[1], &["a b  c"]))
+        .input(strings(&[], &[" "])).gives(t(&[4, 2], &[0i64, 0, 0, 1, 0, 2, 0, 3]))
+        .gives(strings(&[4], &["a", "b", "", "c"])).gives(vector(&[1i64, 4]));
 }

@@ -1,7 +1,16 @@
 //! Passes: functions that change a module and keep what it computes.
+//!
+//! A pass is `run(&mut Module) -> Result<Changed>` in a file of its own, whose documentation says what it assumes,
+//! guarantees and leaves alone. [`pipeline`] is the list in which they run. The tests of each are modules before and
+//! after, in `tests/hlo/<pass>/`.
 
+pub mod algebraic;
+mod algebraic_moves;
+pub mod constant_folding;
+pub mod cse;
 pub mod dce;
 pub mod inline;
+pub mod pipeline;
 mod rebuild;
 
 /// Whether a pass changed anything.

@@ -1,6 +1,6 @@
 //! Rebuilding computations after instructions were removed or replaced.
 
-use crate::module::{Computation, InstructionId};
+use crate::module::{Computation, Instruction, InstructionId};
 
 /// Keeps the marked instructions, which must hold every operand of one another, and numbers them anew.
 pub(crate) fn keep(computation: &mut Computation, keep: &[bool]) {
@@ -15,6 +15,11 @@ pub(crate) fn keep(computation: &mut Computation, keep: &[bool]) {
         index += 1;
         keep[index - 1]
     });
+    renumber(computation, &place);
+}
+
+/// Lets every operand, parameter and root be what `place` says.
+fn renumber(computation: &mut Computation, place: &[InstructionId]) {
     for instruction in &mut computation.instructions {
         instruction
             .operands
@@ -28,13 +33,64 @@ pub(crate) fn keep(computation: &mut Computation, keep: &[bool]) {
     computation.root = place[computation.root.0 as usize];
 }
 
-/// Lets every user of an instruction use another, earlier one.
-pub(crate) fn replace_uses(computation: &mut Computation, replacement: &[InstructionId]) {
-    for instruction in &mut computation.instructions {
+/// A computation being rewritten: its instructions so far.
+pub(crate) struct Rewriter {
+    /// The new instructions, operands before users.
+    pub out: Vec<Instruction>,
+}
+
+impl Rewriter {
+    /// The instruction that makes a value.
+    pub fn get(&self, id: InstructionId) -> &Instruction {
+        &self.out[id.0 as usize]
+    }
+
+    /// Adds an instruction.
+    pub fn push(&mut self, instruction: Instruction) -> InstructionId {
+        self.out.push(instruction);
+        InstructionId(self.out.len() as u32 - 1)
+    }
+}
+
+/// Copies a computation instruction by instruction, with operands already those of the copy. `replace` may give an
+/// earlier value instead, or change the instruction before it is added. Returns whether anything was replaced.
+pub(crate) fn rewrite<E>(
+    computation: &mut Computation,
+    mut replace: impl FnMut(&mut Rewriter, &mut Instruction) -> Result<Option<InstructionId>, E>,
+) -> Result<bool, E> {
+    let old = std::mem::take(&mut computation.instructions);
+    let mut place: Vec<InstructionId> = Vec::with_capacity(old.len());
+    let mut rewriter = Rewriter {
+        out: Vec::with_capacity(old.len()),
+    };
+    let mut changed = false;
+    let mut failure = None;
+    for mut instruction in old {
         instruction
             .operands
             .iter_mut()
-            .for_each(|operand| *operand = replacement[operand.0 as usize]);
+            .for_each(|operand| *operand = place[operand.0 as usize]);
+        let replacement = match failure {
+            None => replace(&mut rewriter, &mut instruction),
+            Some(_) => Ok(None),
+        };
+        place.push(match replacement {
+            Ok(Some(id)) => {
+                changed = true;
+                id
+            }
+            Ok(None) => rewriter.push(instruction),
+            Err(error) => {
+                failure = Some(error);
+                rewriter.push(instruction)
+            }
+        });
     }
-    computation.root = replacement[computation.root.0 as usize];
+    computation.instructions = rewriter.out;
+    computation
+        .parameters
+        .iter_mut()
+        .for_each(|parameter| *parameter = place[parameter.0 as usize]);
+    computation.root = place[computation.root.0 as usize];
+    failure.map_or(Ok(changed), Err)
 }

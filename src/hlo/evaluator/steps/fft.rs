@@ -138,11 +138,7 @@ impl Fft {
     /// Fills up the half of a spectrum that a real array makes superfluous.
     fn complete(&self, half: &[Complex128]) -> Vec<Complex128> {
         let length = self.lengths[self.lengths.len() - 1] as usize;
-        let rows = if self.last_in == 0 {
-            0
-        } else {
-            half.len() / self.last_in
-        };
+        let rows = half.len().checked_div(self.last_in).unwrap_or(0);
         let outer: Dims = Dims::from_slice(&self.lengths[..self.lengths.len() - 1]);
         let rows_in_block: usize = outer.iter().product::<i64>() as usize;
         let mut full = vec![Complex128::new(0.0, 0.0); rows * length];

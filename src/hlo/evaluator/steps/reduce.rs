@@ -160,7 +160,10 @@ impl GeneralReduce {
             }
             let mut index = Dims::from_elem(0, self.reduced.len());
             let empty = self.reduced.contains(&0);
-            while !empty {
+            loop {
+                if empty {
+                    break;
+                }
                 let at = super::nd::offset(&index, &self.reduced_strides) as usize;
                 let mut parameters: SmallVec<[*const u8; 8]> = SmallVec::new();
                 let mut results: SmallVec<[*mut u8; 4]> = SmallVec::new();

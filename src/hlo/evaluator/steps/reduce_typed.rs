@@ -24,7 +24,7 @@ impl Operand<'_> {
     ///
     /// # Safety
     /// As for [`ReduceFn`].
-    unsafe fn slices<T>(&self, out: *mut u8) -> (&[T], &mut [T]) {
+    unsafe fn slices<'a, T>(&self, out: *mut u8) -> (&'a [T], &'a mut [T]) {
         let all: usize = self.dims.iter().product();
         let kept: usize = self
             .dims

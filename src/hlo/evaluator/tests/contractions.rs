@@ -85,7 +85,7 @@ fn pooling_and_its_gradient() {
         window(2, 2, 0, 0),
         WindowDimension::new(1),
     ];
-    let pooled = evaluate(&[x.clone()], |b, p| {
+    let pooled = evaluate(std::slice::from_ref(&x), |b, p| {
         let (init, max) = (
             b.identity(Opcode::Maximum, DataType::FLOAT)?,
             b.reducer(Opcode::Maximum, DataType::FLOAT)?,
@@ -193,7 +193,7 @@ fn transforms_of_any_length() {
 #[test]
 fn factors_and_triangular_systems() {
     let a = tensor(&[2, 2], &[4.0f32, 2.0, 2.0, 5.0]);
-    let factor = |lower| evaluate(&[a.clone()], |b, p| b.cholesky(p[0], lower));
+    let factor = |lower| evaluate(std::slice::from_ref(&a), |b, p| b.cholesky(p[0], lower));
     assert_eq!(factor(true).as_slice::<f32>().unwrap(), [2.0, 0.0, 1.0, 2.0]);
     assert_eq!(factor(false).as_slice::<f32>().unwrap(), [2.0, 1.0, 0.0, 2.0]);
     let triangle = tensor(&[2, 2], &[2.0f64, 9.0, 1.0, 4.0]);

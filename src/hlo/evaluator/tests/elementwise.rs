@@ -280,7 +280,7 @@ fn small_floats_round_after_each_instruction() {
 #[test]
 fn select_and_clamp_take_scalars() {
     let x = tensor(&[3], &[-5.0f32, 0.5, 5.0]);
-    let clamped = evaluate(&[x.clone()], |b, p| {
+    let clamped = evaluate(std::slice::from_ref(&x), |b, p| {
         let (low, high) = (b.scalar(DataType::FLOAT, -1.0)?, b.scalar(DataType::FLOAT, 1.0)?);
         b.clamp(low, p[0], high)
     });

@@ -116,7 +116,7 @@ fn matrix_products_of_any_axes() {
 fn reductions_over_any_axes() {
     let values: Vec<f32> = (0..24).map(|i| i as f32).collect();
     let x = tensor(&[2, 3, 4], &values);
-    let sum = |axes: &[i64]| evaluate(&[x.clone()], |b, p| b.reduce_sum(p[0], axes));
+    let sum = |axes: &[i64]| evaluate(std::slice::from_ref(&x), |b, p| b.reduce_sum(p[0], axes));
     assert_eq!(sum(&[0, 1, 2]).as_slice::<f32>().unwrap(), [276.0]);
     assert_eq!(
         sum(&[2]).as_slice::<f32>().unwrap(),
@@ -163,7 +163,7 @@ fn blocks_move() {
     let x = tensor(&[2, 2], &[1i32, 2, 3, 4]);
     let joined = evaluate(&[x.clone(), x.clone()], |b, p| b.concatenate(&[p[0], p[1]], 1));
     assert_eq!(joined.as_slice::<i32>().unwrap(), [1, 2, 1, 2, 3, 4, 3, 4]);
-    let padded = evaluate(&[x.clone()], |b, p| {
+    let padded = evaluate(std::slice::from_ref(&x), |b, p| {
         let zero = b.scalar(DataType::INT32, 0.0)?;
         let config = [
             crate::PadDimension {

@@ -103,18 +103,19 @@ macro_rules! complex_source {
 
 complex_source!(Complex64, Complex128);
 
-/// The function that converts from `S` to a computed type.
-fn from<S: Source>(to: DataType) -> Option<TileFn> {
+/// The function that converts from `S` to a computed type. Conversions to common types have wide loops where `S` is
+/// common itself.
+fn from<S: Source, const W: u8>(to: DataType) -> Option<TileFn> {
     Some(match to {
-        DataType::BOOL => map1::<SIMPLE, S, u8, _>(|x| u8::from(x.is_true())),
-        DataType::INT8 | DataType::UINT8 => map1::<SIMPLE, S, u8, _>(|x| x.to_i32() as u8),
-        DataType::INT16 | DataType::UINT16 => map1::<SIMPLE, S, u16, _>(|x| x.to_i32() as u16),
-        DataType::INT32 => map1::<SIMPLE, S, i32, _>(|x| x.to_i32()),
-        DataType::INT64 => map1::<SIMPLE, S, i64, _>(|x| x.to_i64()),
-        DataType::UINT32 => map1::<SIMPLE, S, u32, _>(|x| x.to_u32()),
-        DataType::UINT64 => map1::<SIMPLE, S, u64, _>(|x| x.to_u64()),
-        DataType::FLOAT => map1::<SIMPLE, S, f32, _>(|x| x.to_f32()),
-        DataType::DOUBLE => map1::<SIMPLE, S, f64, _>(|x| x.to_f64()),
+        DataType::BOOL => map1::<PLAIN, S, u8, _>(|x| u8::from(x.is_true())),
+        DataType::INT8 | DataType::UINT8 => map1::<PLAIN, S, u8, _>(|x| x.to_i32() as u8),
+        DataType::INT16 | DataType::UINT16 => map1::<PLAIN, S, u16, _>(|x| x.to_i32() as u16),
+        DataType::INT32 => map1::<W, S, i32, _>(|x| x.to_i32()),
+        DataType::INT64 => map1::<W, S, i64, _>(|x| x.to_i64()),
+        DataType::UINT32 => map1::<PLAIN, S, u32, _>(|x| x.to_u32()),
+        DataType::UINT64 => map1::<PLAIN, S, u64, _>(|x| x.to_u64()),
+        DataType::FLOAT => map1::<W, S, f32, _>(|x| x.to_f32()),
+        DataType::DOUBLE => map1::<W, S, f64, _>(|x| x.to_f64()),
         DataType::COMPLEX64 => {
             map1::<PLAIN, S, Complex64, _>(|x| Complex64::new(x.to_f32(), x.imag() as f32))
         }
@@ -130,20 +131,20 @@ pub(super) fn convert(from_type: DataType, to: DataType) -> Option<TileFn> {
             if to == DataType::BOOL {
                 return Some(map1::<SIMPLE, u8, u8, _>(|x| x));
             }
-            from::<u8>(to)
+            from::<u8, SIMPLE>(to)
         }
-        DataType::UINT8 => from::<u8>(to),
-        DataType::INT8 => from::<i8>(to),
-        DataType::INT16 => from::<i16>(to),
-        DataType::UINT16 => from::<u16>(to),
-        DataType::INT32 => from::<i32>(to),
-        DataType::UINT32 => from::<u32>(to),
-        DataType::INT64 => from::<i64>(to),
-        DataType::UINT64 => from::<u64>(to),
-        DataType::FLOAT => from::<f32>(to),
-        DataType::DOUBLE => from::<f64>(to),
-        DataType::COMPLEX64 => from::<Complex64>(to),
-        DataType::COMPLEX128 => from::<Complex128>(to),
+        DataType::UINT8 => from::<u8, SIMPLE>(to),
+        DataType::INT8 => from::<i8, PLAIN>(to),
+        DataType::INT16 => from::<i16, PLAIN>(to),
+        DataType::UINT16 => from::<u16, PLAIN>(to),
+        DataType::INT32 => from::<i32, SIMPLE>(to),
+        DataType::UINT32 => from::<u32, PLAIN>(to),
+        DataType::INT64 => from::<i64, SIMPLE>(to),
+        DataType::UINT64 => from::<u64, PLAIN>(to),
+        DataType::FLOAT => from::<f32, SIMPLE>(to),
+        DataType::DOUBLE => from::<f64, SIMPLE>(to),
+        DataType::COMPLEX64 => from::<Complex64, PLAIN>(to),
+        DataType::COMPLEX128 => from::<Complex128, PLAIN>(to),
         _ => None,
     }
 }

@@ -82,14 +82,14 @@ pub(super) fn binary<T: Float>(opcode: Opcode) -> Option<TileFn> {
 }
 
 /// The function of a comparison, to bytes of 0 and 1.
-pub(super) fn compare<T: PartialOrd + Copy + 'static>(direction: Direction) -> TileFn {
+pub(super) fn compare<T: PartialOrd + Copy + 'static, const W: u8>(direction: Direction) -> TileFn {
     match direction {
-        Direction::Eq => map2::<SIMPLE, T, T, u8, _>(|a, b| u8::from(a == b)),
-        Direction::Ne => map2::<SIMPLE, T, T, u8, _>(|a, b| u8::from(a != b)),
-        Direction::Lt => map2::<SIMPLE, T, T, u8, _>(|a, b| u8::from(a < b)),
-        Direction::Le => map2::<SIMPLE, T, T, u8, _>(|a, b| u8::from(a <= b)),
-        Direction::Gt => map2::<SIMPLE, T, T, u8, _>(|a, b| u8::from(a > b)),
-        Direction::Ge => map2::<SIMPLE, T, T, u8, _>(|a, b| u8::from(a >= b)),
+        Direction::Eq => map2::<W, T, T, u8, _>(|a, b| u8::from(a == b)),
+        Direction::Ne => map2::<W, T, T, u8, _>(|a, b| u8::from(a != b)),
+        Direction::Lt => map2::<W, T, T, u8, _>(|a, b| u8::from(a < b)),
+        Direction::Le => map2::<W, T, T, u8, _>(|a, b| u8::from(a <= b)),
+        Direction::Gt => map2::<W, T, T, u8, _>(|a, b| u8::from(a > b)),
+        Direction::Ge => map2::<W, T, T, u8, _>(|a, b| u8::from(a >= b)),
     }
 }
 

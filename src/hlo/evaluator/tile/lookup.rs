@@ -1,6 +1,6 @@
 //! Finds the tile function for an opcode and element types.
 
-use super::{TileFn, WIDE, blend, complex, convert, float, integer};
+use super::{PLAIN, SIMPLE, TileFn, WIDE, blend, complex, convert, float, integer};
 use crate::attributes::Attributes;
 use crate::opcode::Opcode;
 use ff_tensor::{Complex64, Complex128, DataType};
@@ -56,16 +56,16 @@ fn select(dtype: DataType) -> Option<TileFn> {
 
 fn compare(direction: crate::attributes::Direction, dtype: DataType) -> Option<TileFn> {
     Some(match dtype {
-        DataType::BOOL | DataType::UINT8 => float::compare::<u8>(direction),
-        DataType::INT8 => float::compare::<i8>(direction),
-        DataType::INT16 => float::compare::<i16>(direction),
-        DataType::UINT16 => float::compare::<u16>(direction),
-        DataType::INT32 => float::compare::<i32>(direction),
-        DataType::UINT32 => float::compare::<u32>(direction),
-        DataType::INT64 => float::compare::<i64>(direction),
-        DataType::UINT64 => float::compare::<u64>(direction),
-        DataType::FLOAT => float::compare::<f32>(direction),
-        DataType::DOUBLE => float::compare::<f64>(direction),
+        DataType::BOOL | DataType::UINT8 => float::compare::<u8, PLAIN>(direction),
+        DataType::INT8 => float::compare::<i8, PLAIN>(direction),
+        DataType::INT16 => float::compare::<i16, PLAIN>(direction),
+        DataType::UINT16 => float::compare::<u16, PLAIN>(direction),
+        DataType::INT32 => float::compare::<i32, SIMPLE>(direction),
+        DataType::UINT32 => float::compare::<u32, PLAIN>(direction),
+        DataType::INT64 => float::compare::<i64, SIMPLE>(direction),
+        DataType::UINT64 => float::compare::<u64, PLAIN>(direction),
+        DataType::FLOAT => float::compare::<f32, SIMPLE>(direction),
+        DataType::DOUBLE => float::compare::<f64, SIMPLE>(direction),
         DataType::COMPLEX64 => return complex::compare::<Complex64>(direction),
         DataType::COMPLEX128 => return complex::compare::<Complex128>(direction),
         _ => return None,
@@ -74,21 +74,19 @@ fn compare(direction: crate::attributes::Direction, dtype: DataType) -> Option<T
 
 /// The function of a unary or binary opcode.
 fn arithmetic(opcode: Opcode, dtype: DataType) -> Option<TileFn> {
-    use integer::{binary, unary};
+    use integer::{signed, signless};
     match dtype {
         DataType::BOOL => integer::pred(opcode),
-        DataType::INT8 => unary::<i8>(opcode).or_else(|| binary::<i8>(opcode)),
-        DataType::INT16 => unary::<i16>(opcode).or_else(|| binary::<i16>(opcode)),
-        DataType::INT32 => unary::<i32>(opcode).or_else(|| binary::<i32>(opcode)),
-        DataType::INT64 => unary::<i64>(opcode).or_else(|| binary::<i64>(opcode)),
-        DataType::UINT8 => unary::<u8>(opcode).or_else(|| binary::<u8>(opcode)),
-        DataType::UINT16 => unary::<u16>(opcode).or_else(|| binary::<u16>(opcode)),
-        DataType::UINT32 => unary::<u32>(opcode).or_else(|| binary::<u32>(opcode)),
-        DataType::UINT64 => unary::<u64>(opcode).or_else(|| binary::<u64>(opcode)),
+        DataType::INT8 => signless::<i8, PLAIN>(opcode).or_else(|| signed::<i8, PLAIN>(opcode)),
+        DataType::UINT8 => signless::<i8, PLAIN>(opcode).or_else(|| signed::<u8, PLAIN>(opcode)),
+        DataType::INT16 => signless::<i16, PLAIN>(opcode).or_else(|| signed::<i16, PLAIN>(opcode)),
+        DataType::UINT16 => signless::<i16, PLAIN>(opcode).or_else(|| signed::<u16, PLAIN>(opcode)),
+        DataType::INT32 => signless::<i32, SIMPLE>(opcode).or_else(|| signed::<i32, SIMPLE>(opcode)),
+        DataType::UINT32 => signless::<i32, SIMPLE>(opcode).or_else(|| signed::<u32, PLAIN>(opcode)),
+        DataType::INT64 => signless::<i64, SIMPLE>(opcode).or_else(|| signed::<i64, SIMPLE>(opcode)),
+        DataType::UINT64 => signless::<i64, SIMPLE>(opcode).or_else(|| signed::<u64, PLAIN>(opcode)),
         DataType::FLOAT => float::unary::<f32, WIDE>(opcode).or_else(|| float::binary::<f32>(opcode)),
-        DataType::DOUBLE => {
-            float::unary::<f64, { super::PLAIN }>(opcode).or_else(|| float::binary::<f64>(opcode))
-        }
+        DataType::DOUBLE => float::unary::<f64, PLAIN>(opcode).or_else(|| float::binary::<f64>(opcode)),
         DataType::COMPLEX64 => {
             complex::unary::<Complex64>(opcode).or_else(|| complex::binary::<Complex64>(opcode))
         }

@@ -1,0 +1,57 @@
+//! The passes in their order.
+
+use super::{Changed, algebraic, constant_folding, cse, dce, inline};
+use crate::module::Module;
+use ff_tensor::Result;
+
+/// A pass with its name, which is also that of its folder of tests.
+pub struct Pass {
+    /// The name.
+    pub name: &'static str,
+    /// The function.
+    pub run: fn(&mut Module) -> Result<Changed>,
+}
+
+/// Every pass.
+pub const ALL: &[Pass] = &[
+    Pass {
+        name: "inline",
+        run: inline::run,
+    },
+    Pass {
+        name: "algebraic",
+        run: algebraic::run,
+    },
+    Pass {
+        name: "constant_folding",
+        run: constant_folding::run,
+    },
+    Pass {
+        name: "cse",
+        run: cse::run,
+    },
+    Pass {
+        name: "dce",
+        run: dce::run,
+    },
+];
+
+/// How often the list is run while something changes.
+const MAX_ROUNDS: usize = 4;
+
+/// Runs the passes until nothing changes, at most a few times.
+pub fn run(module: &mut Module) -> Result<Changed> {
+    let mut changed = Changed::No;
+    for _ in 0..MAX_ROUNDS {
+        let mut now = Changed::No;
+        for pass in ALL {
+            now =
+                now.or((pass.run)(module).map_err(|error| error.prefixed(&format!("pass {}: ", pass.name)))?);
+        }
+        if now == Changed::No {
+            break;
+        }
+        changed = Changed::Yes;
+    }
+    Ok(changed)
+}

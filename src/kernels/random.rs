@@ -142,12 +142,12 @@ fn unit_f64(high: u32, low: u32) -> f64 {
     f64::from_bits(0x3ff0_0000_0000_0000 | mantissa) - 1.0
 }
 
+/// By the C library's `f32` functions, whose last bits TensorFlow's numbers have.
 fn normal_pair_f32(x0: u32, x1: u32) -> (f32, f32) {
     let u = unit_f32(x0).max(1e-7);
     let angle = (2.0 * std::f64::consts::PI * f64::from(unit_f32(x1))) as f32;
-    let radius = (-2.0 * (f64::from(u).ln() as f32)).sqrt();
-    let angle = f64::from(angle);
-    (angle.sin() as f32 * radius, angle.cos() as f32 * radius)
+    let radius = (-2.0 * u.ln()).sqrt();
+    (angle.sin() * radius, angle.cos() * radius)
 }
 
 fn normal_pair_f64(words: [u32; 4]) -> (f64, f64) {

@@ -246,3 +246,33 @@ crate::op_cases! {
     three_seeds: Case::op("StatelessRandomUniform").input(vector(&[5])).input(vector(&[1, 2, 3]))
         .fails(Code::InvalidArgument);
 }
+
+#[cfg(test)]
+mod tests {
+    use crate::testing::{OpRunner, vector};
+    use ff_op::Attrs;
+    use ff_tensor::DataType;
+
+    /// Every last bit of many numbers, by sums that the reference gives on Linux, whose C library both use.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn last_bits() {
+        for (op, single, double) in [
+            ("StatelessRandomNormal", 21379034024789, 4009334629300130514),
+            ("StatelessTruncatedNormal", 21295708821177, 8200981330761657434),
+        ] {
+            let numbers = |dtype: DataType| {
+                let inputs = [vector(&[10_000]), vector(&[1, 2])];
+                let made = OpRunner::new().run(op, &inputs, Attrs::new().with("dtype", dtype));
+                made.unwrap().remove(0)
+            };
+            let made = numbers(DataType::FLOAT);
+            let bits = made.as_slice::<f32>().unwrap().iter();
+            assert_eq!(bits.map(|x| u64::from(x.to_bits())).sum::<u64>(), single, "{op}");
+            let made = numbers(DataType::DOUBLE);
+            let bits = made.as_slice::<f64>().unwrap().iter();
+            let sum = bits.fold(0u64, |sum, x| sum.wrapping_add(x.to_bits()));
+            assert_eq!(sum, double, "{op}");
+        }
+    }
+}

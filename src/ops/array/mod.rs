@@ -5,10 +5,11 @@ mod concat;
 mod fill;
 mod gather;
 mod identity;
+mod mirror_pad_grad;
 mod pack;
 mod pad;
 mod reshape;
-mod scatter;
+pub mod scatter;
 mod shape;
 mod slice;
 mod source;
@@ -28,6 +29,7 @@ pub static OPS: &[&[&Op]] = &[
     fill::OPS,
     gather::OPS,
     identity::OPS,
+    mirror_pad_grad::OPS,
     pack::OPS,
     pad::OPS,
     reshape::OPS,

@@ -62,6 +62,10 @@ pub enum Join {
     Add,
     /// Is subtracted.
     Sub,
+    /// Multiplies it.
+    Mul,
+    /// Divides it.
+    Div,
     /// The larger of both.
     Max,
     /// The smaller of both.
@@ -134,6 +138,8 @@ fn write_slices(
         for (to, from) in (0..starts.len()).flat_map(pairs) {
             target[to] = match join {
                 Join::Add => Number::add(target[to], source[from]),
+                Join::Mul => Number::mul(target[to], source[from]),
+                Join::Div => Number::div(target[to], source[from]),
                 _ => Number::sub(target[to], source[from]),
             };
         }

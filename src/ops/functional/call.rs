@@ -16,6 +16,7 @@ static PARTITIONED_CALL: Op = Op {
         let results = function.run(context.host(), arguments)?;
         set_results(context, results)
     })],
+    lower: Some(super::lower::call),
     gradient: Gradient::Fn(super::gradient::call),
     ..Op::PURE
 };

@@ -21,6 +21,14 @@ static IF: Op = Op {
             .clone();
         run(context, &branch)
     })],
+    lower: Some(|context| {
+        let attrs = context.attrs();
+        let branches = [
+            attrs.func("then_branch")?.clone(),
+            attrs.func("else_branch")?.clone(),
+        ];
+        super::lower::choice(context, &branches)
+    }),
     gradient: Gradient::Fn(super::gradient::conditional),
     ..Op::WRITES
 };
@@ -36,6 +44,10 @@ static CASE: Op = Op {
         branch_shapes(context, &branches)
     },
     kernels: &[Kernel::native(case)],
+    lower: Some(|context| {
+        let branches = context.attrs().funcs("branches")?.to_vec();
+        super::lower::choice(context, &branches)
+    }),
     gradient: Gradient::Fn(super::gradient::case),
     ..Op::WRITES
 };

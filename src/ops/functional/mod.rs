@@ -4,6 +4,7 @@ mod call;
 mod conditional;
 mod function_builder;
 mod gradient;
+mod lower;
 mod while_loop;
 
 use ff_op::Op;

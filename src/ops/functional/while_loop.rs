@@ -9,6 +9,7 @@ static WHILE: Op = Op {
     name: "While",
     shape,
     kernels: &[Kernel::native(run)],
+    lower: Some(super::lower::while_loop),
     gradient: Gradient::Fn(super::gradient::while_loop),
     ..Op::WRITES
 };

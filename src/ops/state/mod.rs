@@ -3,8 +3,14 @@
 mod reference;
 mod resource;
 mod resource_update;
+mod scatter_nd;
 
 use ff_op::Op;
 
 /// The lists of this folder's files.
-pub static OPS: &[&[&Op]] = &[reference::OPS, resource::OPS, resource_update::OPS];
+pub static OPS: &[&[&Op]] = &[
+    reference::OPS,
+    resource::OPS,
+    resource_update::OPS,
+    scatter_nd::OPS,
+];

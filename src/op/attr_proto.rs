@@ -69,7 +69,7 @@ impl AttrValue {
             AttrValue::Bool(bool) => Value::B(*bool),
             AttrValue::Type(dtype) => Value::Type(dtype.0),
             AttrValue::Shape(shape) => Value::Shape(shape.to_proto()),
-            AttrValue::Tensor(tensor) => Value::Tensor(Box::new(tensor.to_proto())),
+            AttrValue::Tensor(tensor) => Value::Tensor(Box::new(tensor.to_attr_proto())),
             AttrValue::Func(function) => Value::Func(Box::new(function.to_proto())),
             AttrValue::Placeholder(name) => Value::Placeholder(name.clone()),
             list => Value::List(Box::new(list.list_to_proto())),
@@ -87,7 +87,7 @@ impl AttrValue {
             AttrValue::Bools(values) => list.b = values.clone(),
             AttrValue::Types(values) => list.r#type = values.iter().map(|dtype| dtype.0).collect(),
             AttrValue::Shapes(values) => list.shape = values.iter().map(PartialShape::to_proto).collect(),
-            AttrValue::Tensors(values) => list.tensor = values.iter().map(Tensor::to_proto).collect(),
+            AttrValue::Tensors(values) => list.tensor = values.iter().map(Tensor::to_attr_proto).collect(),
             AttrValue::Funcs(values) => list.func = values.iter().map(FunctionRef::to_proto).collect(),
             _ => {}
         }

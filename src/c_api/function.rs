@@ -26,6 +26,9 @@ pub struct TF_FunctionOptions {
     _private: [u8; 0],
 }
 
+/// The first GraphDef version of which consumers know functions.
+const FUNCTIONS_SINCE: i32 = 12;
+
 impl TF_Function {
     /// The handle of a function.
     pub fn boxed(def: Arc<FunctionDef>) -> Box<TF_Function> {
@@ -231,8 +234,10 @@ pub extern "C" fn TF_GraphCopyFunction(
                 "'func' argument to TF_GraphCopyFunction cannot be null"
             )
         })?;
-        let library = state(g)?.lock().functions().clone();
+        let mut graph = state(g)?.lock();
+        let library = graph.functions().clone();
         library.add(function.def.clone())?;
+        graph.versions.min_consumer = graph.versions.min_consumer.max(FUNCTIONS_SINCE);
         let Some(gradient) = grad else { return Ok(()) };
         library.add(gradient.def.clone())?;
         let (function, gradient) = (function.name.to_string_lossy(), gradient.name.to_string_lossy());

@@ -13,7 +13,7 @@ use ff_graph::NodeId;
 use ff_op::OutputRef;
 use ff_proto::RunOptions;
 use ff_runtime::{RunRequest, Session, load_saved_model};
-use ff_tensor::{Result, Tensor, bail, ensure};
+use ff_tensor::{Result, Tensor, bail, ensure, status};
 use parking_lot::Mutex;
 use std::ffi::c_int;
 use std::ptr::null_mut;
@@ -131,6 +131,22 @@ pub extern "C" fn TF_DeleteSession(session: Option<Box<TF_Session>>, status: Opt
     });
 }
 
+/// Outputs of the graph of a session. INVALID_ARGUMENT for others.
+fn session_outputs(state: &GraphState, outputs: &[TF_Output]) -> Result<Vec<OutputRef>> {
+    let output = |output: &TF_Output| {
+        state.output_of(*output).map_err(|error| match output.operation() {
+            Some(operation) => status!(
+                InvalidArgument,
+                "Tensor {}:{}, specified in either feed_devices or fetch_devices was not found in the Graph",
+                operation.name_text(),
+                output.index
+            ),
+            None => error,
+        })
+    };
+    outputs.iter().map(output).collect()
+}
+
 /// The values that are fed.
 pub(crate) fn feeds_of(
     outputs: Vec<OutputRef>,
@@ -214,10 +230,10 @@ pub extern "C" fn TF_SessionRun(
         let wanted = Wanted {
             options: run_options,
             feeds: feeds_of(
-                state.outputs_of(inputs.of(ninputs, "inputs")?)?,
+                session_outputs(state, inputs.of(ninputs, "inputs")?)?,
                 input_values.of(ninputs, "input_values")?,
             )?,
-            fetches: state.outputs_of(outputs.of(noutputs, "outputs")?)?,
+            fetches: session_outputs(state, outputs.of(noutputs, "outputs")?)?,
             targets: state.nodes_of(target_opers.of(ntargets, "target_opers")?)?,
             metadata: run_metadata,
         };

@@ -382,7 +382,11 @@ impl NodeBuilder {
             None => self.attrs.set(name, value),
             Some((_, (_, present))) if *present == value => {}
             Some((place, (_, present))) if set_later.contains(&place) => {
-                self.late_errors.push(inconsistent(name, &value, present));
+                // Setting the attribute is what contradicts; it did so once, however many inputs there are.
+                let error = inconsistent(name, &value, present);
+                if !self.late_errors.contains(&error) {
+                    self.late_errors.push(error);
+                }
             }
             Some((_, (_, present))) => self.errors.push(inconsistent(name, present, &value)),
         }

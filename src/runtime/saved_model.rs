@@ -31,8 +31,8 @@ pub fn load_saved_model(
     run_options: Option<&RunOptions>,
 ) -> Result<LoadedModel> {
     let saved_model = read(directory)?;
-    let mut meta_graph = find_meta_graph(saved_model, tags)?;
-    let graph_def = meta_graph.graph_def.take().unwrap_or_default();
+    let meta_graph = find_meta_graph(saved_model, tags)?;
+    let graph_def = meta_graph.graph_def.clone().unwrap_or_default();
     import_graph_def(&mut graph.lock(), graph_def, &ImportOptions::default())?;
     let session = Session::new(graph.clone(), options)?;
     let loader = Loader {

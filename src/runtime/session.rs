@@ -241,12 +241,34 @@ fn traced(request: &RunRequest) -> bool {
     request.want_metadata && level > TraceLevel::NoTrace as i32
 }
 
+/// OUT_OF_RANGE for an output that its node does not have.
+fn check_exists(graph: &Graph, output: OutputRef) -> Result<()> {
+    let node = graph
+        .get(output.node)
+        .ok_or_else(|| status!(InvalidArgument, "node {} is not in the graph", output.node))?;
+    let count = node.info.output_types.len();
+    ensure!(
+        (output.index as usize) < count,
+        OutOfRange,
+        "Node '{}' (type: '{}', num of outputs: {count}) does not have output {}",
+        node.info.name,
+        node.info.op_name(),
+        output.index
+    );
+    Ok(())
+}
+
 /// Whether feeds, fetches and targets are of this graph and go together.
 fn check(graph: &Graph, signature: &Signature) -> Result<()> {
     let name = |output: &OutputRef| format!("{}:{}", graph.node(output.node).info.name, output.index);
     let mut fed = FxHashSet::default();
+    ensure!(
+        !signature.fetches.is_empty() || !signature.targets.is_empty(),
+        InvalidArgument,
+        "Must specify at least one target to fetch or execute."
+    );
     for feed in &signature.feeds {
-        graph.output_type(*feed)?;
+        check_exists(graph, *feed)?;
         ensure!(
             fed.insert(*feed),
             InvalidArgument,
@@ -255,7 +277,7 @@ fn check(graph: &Graph, signature: &Signature) -> Result<()> {
         );
     }
     for fetch in &signature.fetches {
-        graph.output_type(*fetch)?;
+        check_exists(graph, *fetch)?;
         if fed.contains(fetch) {
             bail!(InvalidArgument, "{} is both fed and fetched.", name(fetch));
         }

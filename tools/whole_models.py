@@ -15,7 +15,10 @@ import subprocess
 import sys
 import tempfile
 
+from capi_diff import read_gaps
+
 ROOT = pathlib.Path(__file__).resolve().parents[1]
+GAPS = read_gaps()
 CHECKPOINT_TOLERANCE = "1e-3"  # of a tensor's largest magnitude, after 100 steps
 
 
@@ -25,12 +28,14 @@ def run(title, command, library):
     done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
     lines = [line for line in done.stdout.splitlines() if not line.startswith(("WARNING:", "I0000"))]
     verdict = {0: "equal", 77: "MISSING"}.get(done.returncode, f"FAILED ({done.returncode})")
-    print(f"{title}: {verdict}")
+    gap = GAPS.get("model/" + title)
+    print(f"{title}: {verdict}" + (f"; known gap: {gap}" if gap else ""))
     if verdict == "equal":
         lines = [line for line in lines if "largest difference" in line][-1:]
     for line in lines[-12:]:
         print("    " + line.strip()[:300])
-    return verdict == "equal"
+    # A known gap is a fault to mend, listed in capi-tests/gaps.txt; what is not listed there must be equal.
+    return verdict == "equal" or (gap is not None and done.returncode == 1)
 
 
 def compare_checkpoints(pairs):

@@ -183,10 +183,11 @@ pub fn values(value: &Tensor, limit: usize) -> String {
     let count = value.num_elements().min(limit);
     let mut pieces: Vec<String> = (0..count).map(|index| element(value, index)).collect();
     let rest = value.num_elements() > limit;
-    if rest && value.rank() > 0 {
-        if let Some(last) = pieces.last_mut() {
-            last.push_str("...");
-        }
+    if rest
+        && value.rank() > 0
+        && let Some(last) = pieces.last_mut()
+    {
+        last.push_str("...");
     }
     pieces.join(" ")
 }

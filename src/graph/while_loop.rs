@@ -71,7 +71,7 @@ fn add(
     for (index, input) in entered.iter().enumerate() {
         merged.push(one(
             graph,
-            builder(name, "Merge", index).input_list(&[*input, *input]),
+            builder(name, "Merge", index).input_list([*input, *input]),
         )?);
     }
     let holds = import(

@@ -10,6 +10,10 @@
 //!
 //! What it does not do: it contains no algorithm.
 
+// Exported functions are called from C, which cannot mark them unsafe; their headers state the contract.
+#![allow(clippy::not_unsafe_ptr_arg_deref)]
+// Each handle is a box of its own, because C gives them back one by one.
+#![allow(clippy::vec_box)]
 // The names are those of the C interface.
 #![allow(non_camel_case_types, non_snake_case)]
 

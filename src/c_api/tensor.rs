@@ -411,7 +411,7 @@ mod tests {
         let mut freed = 0usize;
         let mut memory = Aligned([1.0; 20]);
         let start: *mut f32 = memory.0.as_mut_ptr();
-        let mut over = |offset: usize, len: usize, freed: &mut usize| {
+        let over = |offset: usize, len: usize, freed: &mut usize| {
             let data = start.wrapping_add(offset).cast::<c_void>();
             let counter = (freed as *mut usize).cast();
             TF_NewTensor(

@@ -39,7 +39,7 @@ fn attributes_follow_from_inputs() {
     assert_eq!(info.attrs.dtype("T").unwrap(), DataType::FLOAT);
     assert_eq!(graph.output_shape(sum), PartialShape::new(&[2, 3]));
     let all = NodeBuilder::new("AddN", "all")
-        .input_list(&[p, sum])
+        .input_list([p, sum])
         .finish(&mut graph)
         .unwrap();
     assert_eq!(graph.node(all).info.attrs.int("N").unwrap(), 2);
@@ -76,7 +76,7 @@ fn wrong_inputs_are_reported() {
         "Attempt to add output 1 of p not in range [0, 1) to node with type AddV2. Node: {{node p}}"
     );
     assert_eq!(
-        text(add().input(p).input_list(&[q]).attr("T", DataType::INT32)),
+        text(add().input(p).input_list([q]).attr("T", DataType::INT32)),
         format!(
             "2 errors while building NodeDef 'a' using {ADD}:\nList provided to input 'y' when single Tensor expected\nInconsistent values for attr 'T' DT_FLOAT vs. DT_INT32"
         )
@@ -86,11 +86,11 @@ fn wrong_inputs_are_reported() {
             .starts_with("Single tensor passed to 'inputs', expected list while")
     );
     assert!(
-        text(NodeBuilder::new("AddN", "n").input_list(&[]))
+        text(NodeBuilder::new("AddN", "n").input_list([]))
             .starts_with("Value for attr 'N' of 0 must be at least minimum 1\n\t; NodeDef: {{node n}}; Op<")
     );
     assert!(
-        text(NodeBuilder::new("AddN", "n").input_list(&[p, q]))
+        text(NodeBuilder::new("AddN", "n").input_list([p, q]))
             .starts_with("Input 'inputs' passed int32 expected float while")
     );
     assert!(
@@ -146,7 +146,7 @@ fn wrong_attributes_are_reported() {
             .starts_with("Value for attr 'padding' of \"FOO\" is not in the list of allowed values: \"SAME\", \"VALID\", \"EXPLICIT\"\n\t; NodeDef: {{node c}}; Op<")
     );
     assert!(
-        text(NodeBuilder::new("IdentityN", "n").input_list(&[]))
+        text(NodeBuilder::new("IdentityN", "n").input_list([]))
             .starts_with("Length for attr 'T' of 0 must be at least minimum 1\n\t; NodeDef")
     );
     assert!(

@@ -203,13 +203,14 @@ mod tests {
             inputs,
             outputs,
         };
+        let (arguments, results) = ([[a, b], [c, d]], [vec![less], vec![sum, d]]);
         let mut build = || {
             add_while_loop(
                 &mut graph,
                 "loop",
                 &inputs,
-                part(&cond, &[a, b], &[less]),
-                part(&body, &[c, d], &[sum, d]),
+                part(&cond, &arguments[0], &results[0]),
+                part(&body, &arguments[1], &results[1]),
             )
         };
         let exits = build().unwrap();

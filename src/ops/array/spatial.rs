@@ -287,8 +287,11 @@ fn batch_extents(
     Ok(output)
 }
 
+/// Extents of a block, and what is padded or cropped on both sides of each axis.
+type BlockAndPairs = (Vec<i64>, Vec<(i64, i64)>);
+
 /// Block extents and pairs of a kernel's node.
-fn batch_inputs(context: &KernelContext) -> Result<(Vec<i64>, Vec<(i64, i64)>)> {
+fn batch_inputs(context: &KernelContext) -> Result<BlockAndPairs> {
     let (_, pairs_input) = batch_layout(context.node().op_name());
     let value = if pairs_input == 2 {
         Some(context.input(1)?.clone())

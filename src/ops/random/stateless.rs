@@ -6,7 +6,9 @@
 use super::{allocate, distribution, fill_floats, fill_range, shape_from_input};
 use ff_kernels::random::{FullInteger, Philox, fill};
 use ff_op::{Gradient, Kernel, KernelContext, Op, ShapeContext};
-use ff_tensor::{DataType, PartialShape, Result, Tensor, bail, dim, ensure};
+#[cfg(test)]
+use ff_tensor::DataType;
+use ff_tensor::{PartialShape, Result, Tensor, bail, dim, ensure};
 
 const SEEDED: Op = Op {
     name: "StatelessRandomUniform",

@@ -1,4 +1,5 @@
 mod contractions;
+mod edges;
 mod elementwise;
 mod random;
 

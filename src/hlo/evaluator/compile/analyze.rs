@@ -3,10 +3,12 @@
 use super::group::Groups;
 use super::leaf::{Leaf, LeafId, Place, View};
 use crate::attributes::Attributes;
-use crate::module::{Computation, Instruction};
+use crate::evaluator::steps::PartialReduce;
+use crate::module::{Computation, Instruction, Module};
 use crate::opcode::Opcode;
 use crate::shape::{ArrayShape, HloShape};
 use ff_tensor::{DataType, Result, Tensor, bail};
+use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
 /// Elements below which a badly strided view is read in place rather than copied.
@@ -19,6 +21,10 @@ pub(super) struct Analysis {
     pub of: Vec<SmallVec<[LeafId; 1]>>,
     pub live: Vec<bool>,
     pub groups: Groups,
+    /// The group root whose fusion also does a reduction, by instruction.
+    pub merged: Vec<Option<usize>>,
+    /// The reductions of each fusion, by its group root.
+    pub reductions: FxHashMap<usize, Vec<usize>>,
     /// Values known when compiling: constants and extents, with their leaves.
     pub constants: Vec<(LeafId, Tensor)>,
 }
@@ -30,13 +36,15 @@ pub(super) fn is_fused(instruction: &Instruction) -> bool {
 }
 
 impl Analysis {
-    pub fn of(computation: &Computation) -> Result<Analysis> {
+    pub fn of(module: &Module, computation: &Computation) -> Result<Analysis> {
         let count = computation.instructions.len();
         let mut analysis = Analysis {
             leaves: Vec::with_capacity(count),
             of: vec![SmallVec::new(); count],
             live: live_instructions(computation),
             groups: Groups::new(count),
+            merged: vec![None; count],
+            reductions: FxHashMap::default(),
             constants: Vec::new(),
         };
         // Parameters come first, in order: their leaves are the first slots.
@@ -49,6 +57,7 @@ impl Analysis {
                 analysis.of[index] = analysis.instruction(computation, index)?;
             }
         }
+        analysis.merge_reductions(module, computation);
         analysis.demand(computation);
         Ok(analysis)
     }
@@ -202,6 +211,37 @@ impl Analysis {
         Ok(SmallVec::from_slice(&[leaf]))
     }
 
+    /// Lets fusions do the reductions of what they compute, where these go part by part.
+    fn merge_reductions(&mut self, module: &Module, computation: &Computation) {
+        let mut units: FxHashMap<usize, usize> = FxHashMap::default();
+        for (index, instruction) in computation.instructions.iter().enumerate() {
+            let Attributes::Reduce {
+                computation: called, ..
+            } = instruction.attributes
+            else {
+                continue;
+            };
+            if !self.live[index] || instruction.operands.len() != 2 {
+                continue;
+            }
+            let leaf = self.of[instruction.operands[0].0 as usize][0];
+            let (Place::Fused(member), Ok(reducer)) = (&self.leaves[leaf].place, module.computation(called))
+            else {
+                continue;
+            };
+            let Some(part) = PartialReduce::of(computation, instruction, reducer) else {
+                continue;
+            };
+            // All reductions of a fusion go in the same steps.
+            let root = self.groups.root(*member);
+            let unit = *units.entry(root).or_insert(part.unit);
+            if unit == part.unit {
+                self.merged[index] = Some(root);
+                self.reductions.entry(root).or_default().push(index);
+            }
+        }
+    }
+
     /// Whether an instruction becomes a step of its own.
     pub fn is_step(&self, index: usize, instruction: &Instruction) -> bool {
         let gives = self.of[index].first();
@@ -220,6 +260,9 @@ impl Analysis {
             let step = self.is_step(index, instruction);
             for operand in &instruction.operands {
                 for leaf in self.of[operand.0 as usize].clone() {
+                    if self.merged[index].is_some() {
+                        continue;
+                    }
                     if step {
                         self.leaves[leaf].dense = true;
                     } else if fused {

@@ -4,9 +4,9 @@ use super::Compiler;
 use super::analyze::{Analysis, is_fused};
 use super::leaf::{LeafId, Place};
 use crate::evaluator::code::{Operand, OutputArray, Step};
-use crate::evaluator::steps::{self, Fused};
+use crate::evaluator::steps::{self, Fused, PartialReduce};
 use crate::evaluator::tile::{Access, Strided, TileBuilder, ValueId};
-use crate::module::{Computation, Instruction};
+use crate::module::{Computation, Instruction, Module};
 use crate::opcode::Opcode;
 use ff_tensor::{DataType, Result, Shape, Tensor, status};
 use rustc_hash::FxHashMap;
@@ -71,7 +71,7 @@ pub(super) fn emit(
     emitter.place_given();
     for index in 0..computation.instructions.len() {
         if emitter.analysis.live[index] && emitter.analysis.is_step(index, &computation.instructions[index]) {
-            emitter.schedule(compiler, Unit::Step(index))?;
+            emitter.schedule(compiler, emitter.unit_of_step(index))?;
         }
     }
     for leaf in emitter.analysis.of[computation.root.0 as usize].clone() {
@@ -103,6 +103,11 @@ impl Emitter<'_> {
         Operand::Slot(self.out.slots as u32 - 1)
     }
 
+    /// The unit that runs an instruction: its own, or the fusion that does its reduction.
+    fn unit_of_step(&self, index: usize) -> Unit {
+        self.analysis.merged[index].map_or(Unit::Step(index), Unit::Group)
+    }
+
     /// The unit that makes the dense elements of a leaf, if there is one.
     fn unit_of(&self, leaf: LeafId) -> Option<Unit> {
         let mut at = leaf;
@@ -111,7 +116,7 @@ impl Emitter<'_> {
             return match found.place {
                 Place::Given => None,
                 Place::Fused(member) => Some(Unit::Group(self.analysis.groups.root(member))),
-                Place::Step(index) => Some(Unit::Step(index)),
+                Place::Step(index) => Some(self.unit_of_step(index)),
                 Place::View { .. } | Place::Iota { .. } if found.dense => Some(Unit::Dense(at)),
                 Place::Iota { .. } => None,
                 Place::View { base, .. } | Place::Cast { base } => {
@@ -175,7 +180,7 @@ impl Emitter<'_> {
 
     fn emit_unit(&mut self, compiler: &mut Compiler, unit: Unit) -> Result<()> {
         match unit {
-            Unit::Group(root) => self.emit_group(root),
+            Unit::Group(root) => self.emit_group(compiler, root),
             Unit::Step(index) => self.emit_step(compiler, index),
             Unit::Dense(leaf) => self.emit_dense(leaf),
         }
@@ -235,7 +240,7 @@ impl Emitter<'_> {
         Ok(())
     }
 
-    fn emit_group(&mut self, root: usize) -> Result<()> {
+    fn emit_group(&mut self, compiler: &Compiler, root: usize) -> Result<()> {
         let members = self.members.remove(&root).unwrap_or_default();
         let mut fusion = Fusion {
             emitter: self,
@@ -260,21 +265,29 @@ impl Emitter<'_> {
                 .builder
                 .output(value, fusion.emitter.analysis.leaves[leaf].dtype);
         }
+        let reduced = fusion.reduced(compiler.module, &stored)?;
         let Fusion {
             builder, operands, ..
         } = fusion;
-        let elements = stored
-            .first()
-            .map_or(0, |(leaf, _)| self.analysis.leaves[*leaf].elements);
-        let outputs = stored
-            .iter()
-            .map(|(leaf, _)| self.make_output(*leaf))
-            .collect::<Result<_>>()?;
-        let node = members
+        let leaf = self.analysis.of[members[0]][0];
+        let mut kernel = Fused::new(
+            builder.finish(),
+            self.analysis.leaves[leaf].elements,
+            stored.len(),
+        );
+        let mut outputs: SmallVec<[OutputArray; 1]> = SmallVec::new();
+        for (leaf, _) in &stored {
+            outputs.push(self.make_output(*leaf)?);
+        }
+        for (index, source, part) in reduced {
+            outputs.push(self.make_output(self.analysis.of[index][0])?);
+            kernel.reduce(source, part);
+        }
+        let last = members
             .last()
-            .and_then(|&member| self.computation.instructions[member].node.clone());
-        self.members.insert(root, members);
-        self.push_fused(Fused::new(builder.finish(), elements), operands, outputs, node);
+            .map(|&member| &self.computation.instructions[member]);
+        let node = last.and_then(|instruction| instruction.node.clone());
+        self.push_fused(kernel, operands, outputs, node);
         Ok(())
     }
 
@@ -316,12 +329,8 @@ impl Emitter<'_> {
                 let value = builder.iota(found.dtype, inner, extent)?;
                 builder.output(value, found.dtype);
                 let outputs = SmallVec::from_iter([self.make_output(leaf)?]);
-                self.push_fused(
-                    Fused::new(builder.finish(), found.elements),
-                    SmallVec::new(),
-                    outputs,
-                    None,
-                );
+                let kernel = Fused::new(builder.finish(), found.elements, 1);
+                self.push_fused(kernel, SmallVec::new(), outputs, None);
             }
             _ => {}
         }
@@ -372,6 +381,46 @@ impl Fusion<'_, '_> {
         )?;
         self.values.insert(member, value);
         Ok(())
+    }
+
+    /// The reductions that the fusion does: the instruction, the program's output that it reads, and its parts.
+    /// Outputs that are not stored are added to the program.
+    fn reduced(
+        &mut self,
+        module: &Module,
+        stored: &[(LeafId, ValueId)],
+    ) -> Result<Vec<(usize, usize, PartialReduce)>> {
+        let mut found = Vec::new();
+        let mut outputs: Vec<LeafId> = stored.iter().map(|(leaf, _)| *leaf).collect();
+        let computation = self.emitter.computation;
+        let indices = self
+            .emitter
+            .analysis
+            .reductions
+            .get(&self.root)
+            .cloned()
+            .unwrap_or_default();
+        for index in indices {
+            let instruction = &computation.instructions[index];
+            let called = instruction.attributes.called_computations()[0];
+            let part = PartialReduce::of(computation, instruction, module.computation(called)?);
+            let part = part.ok_or_else(|| status!(Internal, "A fused reduction has no parts"))?;
+            let leaf = self.emitter.analysis.of[instruction.operands[0].0 as usize][0];
+            let source = match outputs.iter().position(|&other| other == leaf) {
+                Some(source) => source,
+                None => {
+                    let Place::Fused(member) = self.emitter.analysis.leaves[leaf].place else {
+                        return Err(status!(Internal, "A fused reduction reads a value from outside"));
+                    };
+                    self.builder
+                        .output(self.values[&member], self.emitter.analysis.leaves[leaf].dtype);
+                    outputs.push(leaf);
+                    outputs.len() - 1
+                }
+            };
+            found.push((index, source, part));
+        }
+        Ok(found)
     }
 
     /// The value of an operand: a member's, or an input's.

@@ -59,7 +59,7 @@ impl<'a> Compiler<'a> {
 
     fn compile_now(&mut self, id: ComputationId) -> Result<Code> {
         let computation = self.module.computation(id)?;
-        let analysis = Analysis::of(computation)?;
+        let analysis = Analysis::of(self.module, computation)?;
         let mut emitted = emit::emit(self, computation, analysis)?;
         let root = &computation.root_instruction().shape;
         let mut results = Vec::new();

@@ -24,6 +24,7 @@ mod window;
 
 pub(super) use copy::strided_copy;
 pub(super) use fused::Fused;
+pub(super) use reduce::PartialReduce;
 
 use super::code::Kernel;
 use super::compile::Compiler;

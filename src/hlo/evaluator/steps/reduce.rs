@@ -33,20 +33,10 @@ pub(super) fn kernel(
     reducer: &Computation,
 ) -> Result<Box<dyn Kernel>> {
     let shapes = operands(computation, instruction)?;
-    let known = match recognize(reducer) {
-        Some(Known::Binary(opcode)) if shapes.len() == 2 => {
-            reduce_typed::find(opcode, shapes[0].dtype).map(|reduce| (opcode, reduce))
-        }
-        _ => None,
-    };
-    let Some((opcode, reduce)) = known else {
+    let Some((opcode, reduce)) = find_typed(computation, instruction, reducer) else {
         return Ok(Box::new(GeneralReduce::new(&shapes, dimensions, reducer)?));
     };
-    let init = computation.instruction(instruction.operands[1]);
-    let neutral = match &init.attributes {
-        Attributes::Constant(value) => is_identity(opcode, value),
-        _ => false,
-    };
+    let neutral = starts_neutral(computation, instruction, opcode);
     Ok(Box::new(KnownReduce {
         reduce,
         dims: shapes[0].dims.iter().map(|&extent| extent as usize).collect(),
@@ -60,6 +50,77 @@ pub(super) fn kernel(
         },
         results: instruction.array_shape()?.num_elements(),
     }))
+}
+
+/// The typed loop of a reduction of one array by a well-known opcode.
+fn find_typed(
+    computation: &Computation,
+    instruction: &Instruction,
+    reducer: &Computation,
+) -> Option<(Opcode, ReduceFn)> {
+    let (Some(Known::Binary(opcode)), [input, _]) = (recognize(reducer), &instruction.operands[..]) else {
+        return None;
+    };
+    let dtype = computation.instruction(*input).array_shape().ok()?.dtype;
+    Some((opcode, reduce_typed::find(opcode, dtype)?))
+}
+
+/// Whether the initial value is the constant from which the opcode starts by itself.
+fn starts_neutral(computation: &Computation, instruction: &Instruction, opcode: Opcode) -> bool {
+    match &computation.instruction(instruction.operands[1]).attributes {
+        Attributes::Constant(value) => is_identity(opcode, value),
+        _ => false,
+    }
+}
+
+/// A reduction that can be done part by part while its operand is being computed.
+pub(in crate::evaluator) struct PartialReduce {
+    pub reduce: ReduceFn,
+    /// Elements of the operand that give `results` results together, independently of all others.
+    pub unit: usize,
+    pub results: usize,
+    /// Elements that go into one result.
+    pub terms: usize,
+}
+
+/// The largest unit, in elements: it stays in the second cache.
+const LARGEST_UNIT: usize = 32 << 10;
+
+impl PartialReduce {
+    /// The parts of a reduction, if it has such and starts from a neutral value.
+    pub fn of(
+        computation: &Computation,
+        instruction: &Instruction,
+        reducer: &Computation,
+    ) -> Option<PartialReduce> {
+        let Attributes::Reduce { dimensions, .. } = &instruction.attributes else {
+            return None;
+        };
+        let (opcode, reduce) = find_typed(computation, instruction, reducer)?;
+        let shape = computation
+            .instruction(instruction.operands[0])
+            .array_shape()
+            .ok()?;
+        let gone = |axis: usize| dimensions.contains(&(axis as i64)) && shape.dims[axis] != 1;
+        let first = (0..shape.rank()).find(|&axis| gone(axis))?;
+        let end = (first..shape.rank())
+            .take_while(|&axis| gone(axis) || shape.dims[axis] == 1)
+            .last()?
+            + 1;
+        let product = |axes: std::ops::Range<usize>| shape.dims[axes].iter().product::<i64>() as usize;
+        let (outer, terms, kept) = (product(0..first), product(first..end), product(end..shape.rank()));
+        let later = (end..shape.rank()).any(gone);
+        let unit = terms * kept;
+        if later || outer < 2 || unit == 0 || unit > LARGEST_UNIT {
+            return None;
+        }
+        starts_neutral(computation, instruction, opcode).then(|| PartialReduce {
+            reduce,
+            unit,
+            results: kept,
+            terms,
+        })
+    }
 }
 
 /// Whether a scalar is the value from which a reduction by this opcode starts by itself.

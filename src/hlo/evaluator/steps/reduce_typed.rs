@@ -7,7 +7,7 @@ use ff_kernels::scratch::OutOfMemory;
 use ff_tensor::{Complex64, Complex128, DataType, bf16, f16};
 
 /// Operand, extents, and which axes go.
-pub(super) struct Operand<'a> {
+pub(in crate::evaluator) struct Operand<'a> {
     pub data: *const u8,
     pub dims: &'a [usize],
     pub reduced: &'a [bool],
@@ -17,7 +17,7 @@ pub(super) struct Operand<'a> {
 ///
 /// # Safety
 /// The operand holds the elements of its extents and the result those of the kept ones, both of the function's type.
-pub(super) type ReduceFn = unsafe fn(&ThreadPool, &Operand, *mut u8) -> Result<(), OutOfMemory>;
+pub(in crate::evaluator) type ReduceFn = unsafe fn(&ThreadPool, &Operand, *mut u8) -> Result<(), OutOfMemory>;
 
 impl Operand<'_> {
     /// Elements of operand and result.

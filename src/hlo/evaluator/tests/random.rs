@@ -146,3 +146,37 @@ fn fused_and_unfused_agree_on_every_bit() {
         }
     }
 }
+
+#[test]
+fn reductions_in_fusions_keep_their_bits() {
+    let mut random = Random(0x1234_5678_9abc_def1);
+    let pool = ThreadPool::new(2);
+    let cases: &[(&[i64], &[i64])] = &[
+        (&[37, 100], &[1]),
+        (&[5, 6, 33], &[1]),
+        (&[3, 5000], &[1]),
+        (&[4, 1, 3, 5], &[2, 3]),
+    ];
+    for dtype in [DataType::FLOAT, DataType::HALF, DataType::DOUBLE] {
+        for (dims, axes) in cases {
+            let mut b = Builder::new("reductions");
+            let x = b.parameter(0, HloShape::array(dtype, dims), "x").unwrap();
+            let exp = b.unary(Opcode::Exponential, x).unwrap();
+            let square = b.multiply(exp, x).unwrap();
+            let sum = b.reduce_sum(exp, axes).unwrap();
+            let squares = b.reduce_sum(square, axes).unwrap();
+            let largest = b.reduce_max(square, axes).unwrap();
+            let wide = b.broadcast_reduced(sum, dims, axes).unwrap();
+            let share = b.divide(exp, wide).unwrap();
+            let root = b.tuple(&[share, squares, largest]).unwrap();
+            let module = b.finish(root).unwrap();
+            let program = Program::compile(&module).unwrap();
+            assert_eq!(program.num_steps(), 2);
+            let input = input(&mut random, dtype, dims);
+            let together = program.run(&pool, vec![input.deep_copy().unwrap()]).unwrap();
+            for (a, b) in together.iter().zip(run_one_by_one(&module, &[input])) {
+                assert!(a.bytes() == b.bytes(), "{dtype} {dims:?} {axes:?}");
+            }
+        }
+    }
+}

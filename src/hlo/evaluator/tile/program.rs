@@ -133,6 +133,11 @@ impl TileProgram {
         self.outputs.len()
     }
 
+    /// Bytes of an element of an output.
+    pub fn output_size(&self, output: usize) -> usize {
+        self.outputs[output].size
+    }
+
     /// Whether an output may be written over a directly read input of the same element size.
     pub fn may_replace(&self, output: usize, input: usize) -> bool {
         let (out, source) = (&self.outputs[output], &self.inputs[input]);
@@ -179,6 +184,28 @@ impl TileProgram {
             // SAFETY: passed on to the caller.
             unsafe { self.run_range(&Pointers { inputs, outputs }, 0, 0..elements) }
         }
+    }
+
+    /// Runs the elements of `range` on this thread.
+    ///
+    /// # Safety
+    /// As for [`TileProgram::run`], for the elements of `range`; other threads may run other ranges.
+    pub unsafe fn run_part(
+        &self,
+        inputs: &[*const u8],
+        outputs: &[*mut u8],
+        replaced: u64,
+        range: Range<usize>,
+    ) {
+        if !range.is_empty() {
+            // SAFETY: passed on to the caller.
+            unsafe { self.run_range(&Pointers { inputs, outputs }, replaced, range) }
+        }
+    }
+
+    /// Nanoseconds per element.
+    pub fn cost(&self) -> f64 {
+        self.cost
     }
 
     /// # Safety

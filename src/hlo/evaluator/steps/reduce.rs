@@ -114,7 +114,7 @@ impl PartialReduce {
         if later || outer < 2 || unit == 0 || unit > LARGEST_UNIT {
             return None;
         }
-        starts_neutral(computation, instruction, opcode).then(|| PartialReduce {
+        starts_neutral(computation, instruction, opcode).then_some(PartialReduce {
             reduce,
             unit,
             results: kept,

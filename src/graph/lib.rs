@@ -11,7 +11,6 @@ mod import;
 mod import_links;
 mod library;
 mod library_host;
-mod name_index;
 mod names;
 mod order;
 pub mod passes;

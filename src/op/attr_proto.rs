@@ -42,6 +42,20 @@ fn list_from_proto(list: &ListValue) -> Result<AttrValue> {
     })
 }
 
+/// Bytes above which a tensor of repeated elements is written without the repeats.
+const LARGE: usize = 1024;
+
+/// The message of a tensor: strings in their own field, which every reader knows; large ones without repeats.
+fn tensor_to_proto(tensor: &Tensor) -> ff_proto::TensorProto {
+    if !tensor.dtype().is_plain() {
+        tensor.to_proto_fields()
+    } else if tensor.byte_size() > LARGE {
+        tensor.to_proto_compressed()
+    } else {
+        tensor.to_attr_proto()
+    }
+}
+
 impl AttrValue {
     /// The value in a message. INVALID_ARGUMENT when there is none, or a shape or tensor in it is malformed.
     pub fn from_proto(proto: &ff_proto::AttrValue) -> Result<AttrValue> {
@@ -69,7 +83,7 @@ impl AttrValue {
             AttrValue::Bool(bool) => Value::B(*bool),
             AttrValue::Type(dtype) => Value::Type(dtype.0),
             AttrValue::Shape(shape) => Value::Shape(shape.to_proto()),
-            AttrValue::Tensor(tensor) => Value::Tensor(Box::new(tensor.to_attr_proto())),
+            AttrValue::Tensor(tensor) => Value::Tensor(Box::new(tensor_to_proto(tensor))),
             AttrValue::Func(function) => Value::Func(Box::new(function.to_proto())),
             AttrValue::Placeholder(name) => Value::Placeholder(name.clone()),
             list => Value::List(Box::new(list.list_to_proto())),
@@ -87,7 +101,7 @@ impl AttrValue {
             AttrValue::Bools(values) => list.b = values.clone(),
             AttrValue::Types(values) => list.r#type = values.iter().map(|dtype| dtype.0).collect(),
             AttrValue::Shapes(values) => list.shape = values.iter().map(PartialShape::to_proto).collect(),
-            AttrValue::Tensors(values) => list.tensor = values.iter().map(Tensor::to_attr_proto).collect(),
+            AttrValue::Tensors(values) => list.tensor = values.iter().map(tensor_to_proto).collect(),
             AttrValue::Funcs(values) => list.func = values.iter().map(FunctionRef::to_proto).collect(),
             _ => {}
         }

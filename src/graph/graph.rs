@@ -4,10 +4,11 @@
 //! of v1 loops. Invariants: names are unique; every edge ends at existing outputs; consumers mirror inputs.
 
 use crate::FunctionLibrary;
+use crate::name_index::NameIndex;
 use ff_op::{HandleShapes, NodeInfo, OutputRef, Registry};
 use ff_proto::VersionDef;
 use ff_tensor::{PartialShape, Result, ensure, status};
-use rustc_hash::FxHashMap;
+use rustc_hash::FxHashSet;
 use std::sync::Arc;
 
 /// Number of a node in its graph.
@@ -44,7 +45,7 @@ pub struct Graph {
     registry: Arc<Registry>,
     functions: Arc<FunctionLibrary>,
     nodes: Vec<Node>,
-    by_name: FxHashMap<Arc<str>, NodeId>,
+    by_name: NameIndex,
     /// Versions of producer and consumers, as in the GraphDef.
     pub versions: VersionDef,
 }
@@ -65,7 +66,7 @@ impl Graph {
             registry,
             functions,
             nodes: Vec::new(),
-            by_name: FxHashMap::default(),
+            by_name: NameIndex::default(),
             versions,
         }
     }
@@ -110,7 +111,8 @@ impl Graph {
 
     /// The node with this name.
     pub fn find(&self, name: &str) -> Option<NodeId> {
-        self.by_name.get(name).copied()
+        self.by_name
+            .find(name, |id| self.nodes[id as usize].info.name.as_str())
     }
 
     /// Element type of an output, reference marked. INVALID_ARGUMENT when there is no such output.
@@ -142,7 +144,7 @@ impl Graph {
     ) -> Result<NodeId> {
         let id = self.nodes.len() as NodeId;
         ensure!(
-            !self.by_name.contains_key(info.name.as_str()),
+            self.find(&info.name).is_none(),
             InvalidArgument,
             "Duplicate node name in graph: '{}'",
             info.name
@@ -165,7 +167,7 @@ impl Graph {
             self.nodes[control as usize].control_outputs.push(id);
         }
         let outputs = info.output_types.len();
-        self.by_name.insert(info.name.as_str().into(), id);
+        self.by_name.insert(&info.name, id);
         self.nodes.push(Node {
             info,
             inputs,
@@ -248,20 +250,23 @@ impl Graph {
 
     /// Takes back all nodes from number `len` on.
     pub(crate) fn truncate(&mut self, len: usize) {
+        let is_kept = |id: NodeId| (id as usize) < len;
+        let mut read = FxHashSet::default();
+        let mut waited_for = FxHashSet::default();
         while self.nodes.len() > len {
-            let Some(node) = self.nodes.pop() else { return };
-            let id = self.nodes.len() as NodeId;
-            self.by_name.remove(node.info.name.as_str());
-            for input in &node.inputs {
-                if let Some(source) = self.nodes.get_mut(input.node as usize) {
-                    source.consumers[input.index as usize].retain(|(reader, _)| *reader != id);
-                }
-            }
-            for &control in &node.control_inputs {
-                if let Some(source) = self.nodes.get_mut(control as usize) {
-                    source.control_outputs.retain(|reader| *reader != id);
-                }
-            }
+            let Some(node) = self.nodes.pop() else { break };
+            self.by_name.remove(&node.info.name, self.nodes.len() as NodeId);
+            read.extend(node.inputs.iter().copied().filter(|input| is_kept(input.node)));
+            waited_for.extend(node.control_inputs.iter().copied().filter(|&id| is_kept(id)));
+        }
+        for output in read {
+            let consumers = &mut self.nodes[output.node as usize].consumers[output.index as usize];
+            consumers.retain(|(reader, _)| is_kept(*reader));
+        }
+        for id in waited_for {
+            self.nodes[id as usize]
+                .control_outputs
+                .retain(|&reader| is_kept(reader));
         }
     }
 

@@ -11,6 +11,7 @@ mod import;
 mod import_links;
 mod library;
 mod library_host;
+mod name_index;
 mod names;
 mod order;
 pub mod passes;

@@ -182,10 +182,8 @@ fn tensor(value: &Tensor) -> String {
 pub fn values(value: &Tensor, limit: usize) -> String {
     let count = value.num_elements().min(limit);
     let mut pieces: Vec<String> = (0..count).map(|index| element(value, index)).collect();
-    let rest = value.num_elements() > limit;
-    if rest
-        && value.rank() > 0
-        && let Some(last) = pieces.last_mut()
+    if let Some(last) = pieces.last_mut()
+        && value.num_elements() > limit
     {
         last.push_str("...");
     }

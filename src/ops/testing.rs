@@ -77,6 +77,84 @@ pub fn counting(dtype: DataType, dims: &[i64]) -> Tensor {
     tensor
 }
 
+/// Numbers of any type for numbers; those that it cannot hold are cut off as a conversion does.
+pub fn numbers(dtype: DataType, dims: &[i64], values: &[f64]) -> Tensor {
+    use ff_tensor::{Complex64, Complex128, bf16, f16};
+    fn of<T: Element>(dims: &[i64], values: &[f64], f: impl Fn(f64) -> T) -> Tensor {
+        t(dims, &values.iter().map(|&x| f(x)).collect::<Vec<T>>())
+    }
+    // Complex numbers get an imaginary part, so that it is looked at too.
+    match dtype {
+        DataType::FLOAT => of(dims, values, |x| x as f32),
+        DataType::DOUBLE => of(dims, values, |x| x),
+        DataType::HALF => of(dims, values, f16::from_f64),
+        DataType::BFLOAT16 => of(dims, values, bf16::from_f64),
+        DataType::COMPLEX64 => of(dims, values, |x| Complex64::new(x as f32, 0.5 - 0.25 * x as f32)),
+        DataType::COMPLEX128 => of(dims, values, |x| Complex128::new(x, 0.5 - 0.25 * x)),
+        DataType::INT8 => of(dims, values, |x| x as i8),
+        DataType::INT16 => of(dims, values, |x| x as i16),
+        DataType::INT32 => of(dims, values, |x| x as i32),
+        DataType::INT64 => of(dims, values, |x| x as i64),
+        DataType::UINT8 => of(dims, values, |x| x as u8),
+        DataType::UINT16 => of(dims, values, |x| x as u16),
+        DataType::UINT32 => of(dims, values, |x| x as u32),
+        DataType::UINT64 => of(dims, values, |x| x as u64),
+        DataType::BOOL => of(dims, values, |x| ff_tensor::Bool::from(x != 0.0)),
+        other => panic!("no numbers of type {other}"),
+    }
+}
+
+/// The numbers 0, 1, .. 6, 0, .. in this shape.
+pub fn cycle(dtype: DataType, dims: &[i64]) -> Tensor {
+    let count = dims.iter().product::<i64>();
+    let values: Vec<f64> = (0..count).map(|i| (i % 7) as f64).collect();
+    numbers(dtype, dims, &values)
+}
+
+/// A case for each of some ops and types.
+pub struct Family(Vec<(String, Case)>);
+
+/// A case for each of some ops and types, made by a rule.
+pub fn family(
+    ops: &[&'static str],
+    types: &[DataType],
+    rule: impl Fn(&'static str, DataType) -> Case,
+) -> Family {
+    let pairs = ops
+        .iter()
+        .flat_map(|op| types.iter().map(move |dtype| (*op, *dtype)));
+    Family(
+        pairs
+            .map(|(op, dtype)| (format!("{op}::{dtype}"), rule(op, dtype)))
+            .collect(),
+    )
+}
+
+impl Family {
+    /// Runs all cases; see [`Case::run`].
+    pub fn run(self, name: &str) {
+        for (member, case) in self.0 {
+            case.run(&format!("{name}::{member}"));
+        }
+    }
+}
+
+/// Floating-point types.
+pub const FLOATS: &[DataType] = crate::dispatch::FLOATS;
+/// Floating-point and complex types.
+pub const FRACTIONS: &[DataType] = &[
+    DataType::FLOAT,
+    DataType::DOUBLE,
+    DataType::HALF,
+    DataType::BFLOAT16,
+    DataType::COMPLEX64,
+    DataType::COMPLEX128,
+];
+/// Integers, the signed ones first.
+pub const INTEGERS: &[DataType] = crate::dispatch::INTEGERS;
+/// Signed integers.
+pub const SIGNED: &[DataType] = &[DataType::INT8, DataType::INT16, DataType::INT32, DataType::INT64];
+
 /// What is known of a case's outcome.
 enum Expected {
     /// The judges have to agree with each other and with the reference.

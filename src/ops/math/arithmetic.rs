@@ -321,3 +321,42 @@ fn add_n_gradient(context: &mut GradientContext) -> Result<()> {
     }
     Ok(())
 }
+
+crate::op_cases! {
+    broadcast: family(&["AddV2", "Sub", "Mul"], &[FRACTIONS, INTEGERS].concat(), |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2, 1], &[7.0, 100.0]), numbers(dtype, &[3], &[1.0, 3.0, 90.0])])
+    });
+    old_add: family(&["Add"], &[FRACTIONS, SIGNED].concat(), |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2], &[7.0, 100.0]), numbers(dtype, &[], &[3.0])])
+    });
+    extremes: family(&["Maximum", "Minimum"], &[FLOATS, INTEGERS].concat(), |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[3], &[7.0, 1.0, 0.0]), numbers(dtype, &[3], &[1.0, 3.0, 0.0])])
+    });
+    extremes_of_nan: family(&["Maximum", "Minimum"], &FLOATS[..2], |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2], &[f64::NAN, 1.0]), numbers(dtype, &[2], &[1.0, f64::NAN])])
+    });
+    powers: family(&["Pow"], &[FRACTIONS, SIGNED].concat(), |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[4], &[2.0, 3.0, 1.0, 0.0]), numbers(dtype, &[4], &[3.0, 2.0, 0.0, 2.0])])
+    });
+    negative_powers: Case::op("Pow").inputs([vector(&[2]), vector(&[-1])]).fails(Code::InvalidArgument);
+    angles: family(&["Atan2"], FLOATS, |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[4], &[1.0, -1.0, 0.0, 2.0]), numbers(dtype, &[4], &[-1.0, 2.0, -3.0, 0.0])])
+    });
+    neighbours: family(&["NextAfter"], &FLOATS[..2], |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[3], &[1.0, 1.0, 0.0]), numbers(dtype, &[3], &[2.0, 0.0, -1.0])])
+    });
+    squared: family(&["SquaredDifference"], &[FRACTIONS, &SIGNED[2..]].concat(), |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2, 1], &[1.0, 4.0]), numbers(dtype, &[2], &[3.0, 0.0])])
+    });
+    sums: family(&["AddN"], &[FRACTIONS, INTEGERS].concat(), |op, dtype| {
+        Case::op(op).inputs([1.0, 2.0, 3.0].map(|x| numbers(dtype, &[2], &[x, 10.0 * x])))
+    });
+    sums_misfit: Case::op("AddN").inputs([vector(&[1.0f32, 2.0]), vector(&[1.0f32])]).fails(Code::InvalidArgument);
+    misfits: family(&["AddV2", "Sub", "Mul", "Maximum", "Pow"], &[DataType::FLOAT], |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2], &[1.0, 2.0]), numbers(dtype, &[3], &[1.0, 2.0, 3.0])]).fails(Code::InvalidArgument)
+    });
+    empty: family(&["AddV2", "Sub", "Mul", "Minimum"], &[DataType::FLOAT], |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[0, 2], &[]), numbers(dtype, &[2], &[1.0, 2.0])])
+    });
+    strings_joined: Case::op("Add").inputs([strings(&[2], &["a", "b"]), strings(&[], &["c"])]).gives(strings(&[2], &["ac", "bc"]));
+}

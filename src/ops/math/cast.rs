@@ -10,6 +10,8 @@ static CAST: Op = Op {
     shape: shapes::unchanged,
     kernels: &[
         Kernel::native(cast).for_types(&[("SrcT", COMMON), ("DstT", COMMON)]),
+        Kernel::native(refuse).for_types(&[("SrcT", OBJECTS)]),
+        Kernel::native(refuse).for_types(&[("DstT", OBJECTS)]),
         Kernel::FROM_LOWERING,
     ],
     lower: Some(lower),
@@ -29,6 +31,18 @@ const COMMON: &[DataType] = &[
     DataType::UINT8,
     DataType::BOOL,
 ];
+
+/// Types whose elements are not numbers.
+const OBJECTS: &[DataType] = &[DataType::STRING, DataType::RESOURCE, DataType::VARIANT];
+
+fn refuse(context: &mut KernelContext) -> Result<()> {
+    let (from, to) = (context.attrs().dtype("SrcT")?, context.attrs().dtype("DstT")?);
+    if from == to {
+        context.forward(0, 0);
+        return Ok(());
+    }
+    ff_tensor::bail!(Unimplemented, "Cast {from} to {to} is not supported")
+}
 
 /// A plain number that converts as C does, through the widest type that holds it; out-of-range floats saturate.
 trait Convert: ff_tensor::Element {
@@ -112,4 +126,21 @@ fn gradient(context: &mut GradientContext) -> Result<()> {
         context.set(0, gradient);
     }
     Ok(())
+}
+
+crate::op_cases! {
+    from_float: family(&["Cast"], &[FRACTIONS, INTEGERS, &[DataType::BOOL]].concat(), |op, dtype| {
+        Case::op(op).input(vector(&[0.0f32, 1.5, 2.5, 100.75])).attr("DstT", dtype)
+    });
+    from_negative: family(&["Cast"], &[FLOATS, SIGNED].concat(), |op, dtype| {
+        Case::op(op).input(vector(&[-1.5f64, -0.25, -100.0])).attr("DstT", dtype)
+    });
+    from_int: family(&["Cast"], &[FRACTIONS, INTEGERS, &[DataType::BOOL]].concat(), |op, dtype| {
+        Case::op(op).input(vector(&[0, 300, -1, 70000])).attr("DstT", dtype)
+    });
+    to_float: family(&["Cast"], &[FLOATS, INTEGERS, &[DataType::BOOL]].concat(), |op, dtype| {
+        Case::op(op).input(numbers(dtype, &[2, 2], &[0.0, 1.0, 2.0, 100.0])).attr("DstT", DataType::FLOAT)
+    });
+    nothing: Case::op("Cast").input(t::<f32>(&[0], &[])).attr("DstT", DataType::INT8).gives(t::<i8>(&[0], &[]));
+    of_strings: Case::op("Cast").input(strings(&[1], &["1"])).attr("DstT", DataType::FLOAT).fails(Code::Unimplemented);
 }

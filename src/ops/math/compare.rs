@@ -153,6 +153,14 @@ pub static OPS: &[&Op] = &[
 
 fn lower_compare(context: &mut LowerContext, direction: Direction) -> Result<()> {
     let (a, b) = (context.input(0)?, context.input(1)?);
+    if ff_hlo::broadcast_dims(context.builder.dims(a), context.builder.dims(b)).is_err() {
+        // Only equality gets here: tensors of such shapes are not equal.
+        let answer = context
+            .builder
+            .constant_scalar(Bool::from(direction == Direction::Ne))?;
+        context.set_output(0, answer);
+        return Ok(());
+    }
     let result = context.builder.compare_broadcast(direction, a, b)?;
     context.set_output(0, result);
     Ok(())
@@ -212,4 +220,31 @@ fn string_equality(context: &mut KernelContext, negated: bool) -> Result<()> {
         }
     });
     context.set_output(0, output)
+}
+
+crate::op_cases! {
+    order: family(&["Less", "LessEqual", "Greater", "GreaterEqual"], &[FLOATS, INTEGERS].concat(), |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[3], &[1.0, 2.0, 3.0]), numbers(dtype, &[], &[2.0])])
+    });
+    order_of_nan: family(&["Less", "LessEqual", "Greater", "GreaterEqual", "Equal", "NotEqual"], &FLOATS[..2], |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2], &[f64::NAN, 1.0]), numbers(dtype, &[2], &[f64::NAN, f64::NAN])])
+    });
+    order_misfit: Case::op("Less").inputs([vector(&[1, 2]), vector(&[1, 2, 3])]).fails(Code::InvalidArgument);
+    equality: family(&["Equal", "NotEqual"], &[FRACTIONS, INTEGERS, &[DataType::BOOL]].concat(), |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2, 1], &[1.0, 0.0]), numbers(dtype, &[2], &[0.0, 1.0])])
+    });
+    equality_of_strings: Case::op("Equal").inputs([strings(&[2], &["a", "b"]), strings(&[], &["b"])]).gives(bools(&[2], &[false, true]));
+    equality_misfit: Case::op("Equal").inputs([vector(&[1, 2]), vector(&[1, 2, 3])]).fails(Code::InvalidArgument);
+    unequal_shapes_differ: Case::op("NotEqual").inputs([vector(&[1, 2]), vector(&[1, 2, 3])]).attr("incompatible_shape_error", false)
+        .gives(scalar(ff_tensor::Bool::TRUE));
+    logic: family(&["LogicalAnd", "LogicalOr"], &[DataType::BOOL], |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2, 1], &[1.0, 0.0]), numbers(dtype, &[2], &[1.0, 0.0])])
+    });
+    logic_of_nothing: Case::op("LogicalOr").inputs([bools(&[0], &[]), bools(&[1], &[true])]).gives(bools(&[0], &[]));
+    negation: Case::op("LogicalNot").input(bools(&[2], &[true, false])).gives(bools(&[2], &[false, true]));
+    bits: family(&["BitwiseAnd", "BitwiseOr", "BitwiseXor"], INTEGERS, |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[3], &[12.0, 5.0, 0.0]), numbers(dtype, &[3], &[10.0, 3.0, 7.0])])
+    });
+    inverted_bits: family(&["Invert"], INTEGERS, |op, dtype| Case::op(op).input(numbers(dtype, &[2], &[0.0, 5.0])));
+    bits_misfit: Case::op("BitwiseAnd").inputs([vector(&[1, 2]), vector(&[1, 2, 3])]).fails(Code::InvalidArgument);
 }

@@ -256,3 +256,34 @@ fn mod_gradient(context: &mut GradientContext, division: &str) -> Result<()> {
     let db = binary(context, "Mul", gradient, quotient)?;
     set_broadcast(context, gradient, db)
 }
+
+crate::op_cases! {
+    fractions: family(&["RealDiv"], FRACTIONS, |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[3], &[7.0, -1.0, 3.0]), numbers(dtype, &[3], &[2.0, 4.0, -8.0])])
+    });
+    by_zero: family(&["RealDiv", "DivNoNan"], &FLOATS[..2], |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[3], &[7.0, -1.0, 0.0]), numbers(dtype, &[], &[0.0])])
+    });
+    integers: family(&["Div", "TruncateDiv", "FloorDiv", "FloorMod"], SIGNED, |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[4], &[7.0, -7.0, 7.0, -7.0]), numbers(dtype, &[4], &[2.0, 2.0, -2.0, -2.0])])
+    });
+    unsigned: family(&["TruncateDiv", "FloorDiv", "FloorMod"], &INTEGERS[4..], |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2], &[7.0, 250.0]), numbers(dtype, &[], &[4.0])])
+    });
+    floats: family(&["FloorDiv", "FloorMod"], FLOATS, |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[4], &[7.5, -7.5, 7.5, -7.5]), numbers(dtype, &[4], &[2.0, 2.0, -2.0, -2.0])])
+    });
+    remainders: family(&["Mod", "TruncateMod"], &[DataType::FLOAT, DataType::DOUBLE, DataType::INT32, DataType::INT64], |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2], &[7.0, -7.0]), numbers(dtype, &[], &[3.0])])
+    });
+    // Of TruncateDiv and TruncateMod the reference says INTERNAL, "Unexpected error in binary operator".
+    integers_by_zero: family(&["Div", "TruncateDiv", "FloorDiv", "FloorMod", "Mod", "TruncateMod"], &[DataType::INT32, DataType::INT64], |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2], &[7.0, 1.0]), numbers(dtype, &[2], &[1.0, 0.0])]).fails(Code::InvalidArgument)
+    });
+    smallest_by_minus_one: Case::op("TruncateDiv").inputs([vector(&[i32::MIN]), vector(&[1])]).gives(vector(&[i32::MIN]));
+    without_nan: family(&["DivNoNan", "MulNoNan"], FRACTIONS, |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2], &[6.0, 3.0]), numbers(dtype, &[2], &[2.0, 4.0])])
+    });
+    infinity_by_zero: Case::op("MulNoNan").inputs([vector(&[f32::INFINITY, f32::NAN]), vector(&[0.0f32, 0.0])]).gives(vector(&[0.0f32, 0.0]));
+    misfits: Case::op("RealDiv").inputs([vector(&[1.0f32, 2.0]), vector(&[1.0f32, 2.0, 3.0])]).fails(Code::InvalidArgument);
+}

@@ -289,3 +289,17 @@ fn arrange(builder: &mut Builder, operand: Operand, output: &[Label]) -> Result<
     }
     builder.transpose(operand.value, &permutation)
 }
+
+crate::op_cases! {
+    products: family(&["Einsum"], &[FRACTIONS, &SIGNED[2..]].concat(), |op, dtype| {
+        Case::op(op).inputs([cycle(dtype, &[2, 3, 4]), cycle(dtype, &[4, 5])]).attr("equation", "abc,cd->abd")
+    });
+    heads: Case::op("Einsum").inputs([cycle(DataType::FLOAT, &[2, 3, 2, 4]), cycle(DataType::FLOAT, &[2, 5, 2, 4])])
+        .attr("equation", "aecd,abcd->acbe");
+    traces: Case::op("Einsum").input(cycle(DataType::FLOAT, &[3, 3])).attr("equation", "ii->");
+    diagonals: Case::op("Einsum").input(cycle(DataType::FLOAT, &[2, 3, 3])).attr("equation", "...ii->i...");
+    ellipses: Case::op("Einsum").inputs([cycle(DataType::FLOAT, &[2, 1, 3]), cycle(DataType::FLOAT, &[4, 3])]).attr("equation", "...i,...i->...");
+    malformed: Case::op("Einsum").input(cycle(DataType::FLOAT, &[3, 3])).attr("equation", "ij-i").fails(Code::InvalidArgument);
+    misfits: Case::op("Einsum").inputs([cycle(DataType::FLOAT, &[2, 3]), cycle(DataType::FLOAT, &[2, 3])]).attr("equation", "ij,jk->ik")
+        .fails(Code::InvalidArgument);
+}

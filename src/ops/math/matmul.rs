@@ -106,7 +106,11 @@ fn batch_shape(context: &mut ShapeContext) -> Result<()> {
         (b.dim(-2), b.dim(-1))
     };
     dim::merge(k, k2)?;
-    let batch = shapes::broadcast(&a.slice(0, Some(-2)), &b.slice(0, Some(-2)))?;
+    let (a_batch, b_batch) = (a.slice(0, Some(-2)), b.slice(0, Some(-2)));
+    let batch = match context.node().op_name() {
+        "BatchMatMul" => a_batch.merge(&b_batch)?,
+        _ => shapes::broadcast(&a_batch, &b_batch)?,
+    };
     context.set_output(0, batch.concat(&PartialShape::new(&[m, n])));
     Ok(())
 }
@@ -188,4 +192,29 @@ fn batch_gradient(context: &mut GradientContext) -> Result<()> {
     }
     super::gradients::set_reduced(context, 0, gradients[0])?;
     super::gradients::set_reduced(context, 1, gradients[1])
+}
+
+crate::op_cases! {
+    products: family(&["MatMul"], &[FRACTIONS, &SIGNED[2..]].concat(), |op, dtype| {
+        let (a, b) = ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1.0, 0.0, 2.0, 1.0, 0.5, 3.0]);
+        Case::op(op).inputs([numbers(dtype, &[2, 3], &a), numbers(dtype, &[3, 2], &b)])
+    });
+    transposed: family(&["MatMul"], &[FRACTIONS, &SIGNED[2..]].concat(), |op, dtype| {
+        let (a, b) = ([1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [1.0, 0.0, 2.0, 1.0, 0.5, 3.0]);
+        Case::op(op).inputs([numbers(dtype, &[3, 2], &a), numbers(dtype, &[2, 3], &b)]).attr("transpose_a", true).attr("transpose_b", true)
+    });
+    over_nothing: Case::op("MatMul").inputs([t::<f32>(&[2, 0], &[]), t::<f32>(&[0, 2], &[])]).gives(t(&[2, 2], &[0.0f32; 4]));
+    misfits: Case::op("MatMul").inputs([t(&[1, 2], &[1.0f32, 2.0]), t(&[1, 2], &[1.0f32, 2.0])]).fails(Code::InvalidArgument);
+    no_matrix: Case::op("MatMul").inputs([vector(&[1.0f32, 2.0]), t(&[2, 1], &[1.0f32, 2.0])]).fails(Code::InvalidArgument);
+    batches: family(&["BatchMatMulV2"], &[FRACTIONS, &SIGNED[2..]].concat(), |op, dtype| {
+        Case::op(op).inputs([cycle(dtype, &[2, 1, 2, 3]), cycle(dtype, &[3, 3, 1])])
+    });
+    batches_adjoint: family(&["BatchMatMul", "BatchMatMulV2"], FRACTIONS, |op, dtype| {
+        Case::op(op).inputs([cycle(dtype, &[2, 3, 2]), cycle(dtype, &[2, 4, 3])]).attr("adj_x", true).attr("adj_y", true)
+    });
+    batches_to_another_type: Case::op("BatchMatMulV3").inputs([t(&[1, 2], &[100i8, 100]), t(&[2, 1], &[100i8, 100])]).attr("Tout", DataType::INT32);
+    batches_misfit: Case::op("BatchMatMulV2").inputs([cycle(DataType::FLOAT, &[2, 1, 1]), cycle(DataType::FLOAT, &[3, 1, 1])])
+        .fails(Code::InvalidArgument);
+    old_batches_do_not_broadcast: Case::op("BatchMatMul").inputs([cycle(DataType::FLOAT, &[2, 1, 1]), cycle(DataType::FLOAT, &[1, 1, 1])])
+        .fails(Code::InvalidArgument);
 }

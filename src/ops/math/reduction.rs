@@ -67,7 +67,7 @@ pub static OPS: &[&Op] = &[
     &ARG_MIN,
 ];
 
-/// The axes that a value of the second input names, each once, in order. INVALID_ARGUMENT when one is out of range.
+/// The axes that a value of the second input names, in order. INVALID_ARGUMENT when one is out of range or named twice.
 fn resolve_axes(axes: &[i64], rank: usize) -> Result<Vec<i64>> {
     let mut chosen = vec![false; rank];
     for &axis in axes {
@@ -77,7 +77,11 @@ fn resolve_axes(axes: &[i64], rank: usize) -> Result<Vec<i64>> {
             InvalidArgument,
             "Invalid reduction dimension ({axis} for input with {rank} dimension(s)"
         );
-        chosen[place as usize] = true;
+        ensure!(
+            !std::mem::replace(&mut chosen[place as usize], true),
+            InvalidArgument,
+            "Invalid reduction arguments: Axes contains duplicate dimension: {place}"
+        );
     }
     Ok((0..rank as i64).filter(|&axis| chosen[axis as usize]).collect())
 }
@@ -360,4 +364,46 @@ fn extreme_gradient(context: &mut GradientContext) -> Result<()> {
     let gradient = binary(context, "Mul", share, gradient)?;
     context.set(0, gradient);
     Ok(())
+}
+
+crate::op_cases! {
+    along_rows: family(&["Sum", "Mean", "Prod"], &[FRACTIONS, INTEGERS].concat(), |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 1.0]), vector(&[1])])
+    });
+    extremes: family(&["Max", "Min"], &[FLOATS, INTEGERS].concat(), |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2, 3], &[1.0, 2.0, 3.0, 4.0, 5.0, 1.0]), vector(&[0i64])]).attr("keep_dims", true)
+    });
+    everything: family(&["Sum", "Mean", "Prod", "Max", "Min", "EuclideanNorm"], &FLOATS[..2], |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2, 2, 2], &[1.0, -2.0, 3.0, 4.0, 5.0, 0.5, -1.0, 2.0]), vector(&[0, -1, 1])])
+    });
+    over_no_axis: family(&["Sum", "Max"], &FLOATS[..1], |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2], &[1.0, -2.0]), vector::<i32>(&[])])
+    });
+    of_nothing: family(&["Sum", "Mean", "Prod", "Max", "Min"], &FLOATS[..2], |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2, 0], &[]), vector(&[1])])
+    });
+    of_nan: family(&["Max", "Min"], &FLOATS[..2], |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2, 2], &[f64::NAN, 1.0, 1.0, f64::NAN]), scalar(1)])
+    });
+    truths: family(&["All", "Any"], &[DataType::BOOL], |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2, 2], &[1.0, 0.0, 1.0, 1.0]), vector(&[1])])
+    });
+    truths_of_nothing: family(&["All", "Any"], &[DataType::BOOL], |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[0, 2], &[]), vector(&[0])])
+    });
+    axis_outside: family(&["Sum", "Mean", "Prod", "Max", "Min"], &[DataType::FLOAT], |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2], &[1.0, 2.0]), vector(&[1])]).fails(Code::InvalidArgument)
+    });
+    truth_axis_outside: family(&["All", "Any"], &[DataType::BOOL], |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2], &[1.0, 0.0]), vector(&[-2])]).fails(Code::InvalidArgument)
+    });
+    axis_twice: Case::op("Sum").inputs([t(&[1, 2], &[1.0f32, 2.0]), vector(&[1, -1])]).fails(Code::InvalidArgument);
+    places: family(&["ArgMax", "ArgMin"], &[FLOATS, INTEGERS].concat(), |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2, 3], &[1.0, 3.0, 3.0, 1.0, 5.0, 1.0]), scalar(-1)])
+    });
+    places_in_32_bits: family(&["ArgMax", "ArgMin"], &[DataType::FLOAT], |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2, 3], &[1.0, 3.0, 3.0, 1.0, 5.0, 1.0]), scalar(0i64)]).attr("output_type", DataType::INT32)
+    });
+    place_outside: Case::op("ArgMax").inputs([vector(&[1.0f32, 2.0]), scalar(1)]).fails(Code::InvalidArgument);
+    place_in_nothing: Case::op("ArgMax").inputs([t::<f32>(&[0], &[]), scalar(0)]).fails(Code::InvalidArgument);
 }

@@ -222,3 +222,24 @@ fn clip_gradient(context: &mut GradientContext) -> Result<()> {
     super::gradients::set_reduced(context, 1, dlow)?;
     super::gradients::set_reduced(context, 2, dhigh)
 }
+
+crate::op_cases! {
+    rows: family(&["Select"], &[FRACTIONS, INTEGERS, &[DataType::BOOL]].concat(), |op, dtype| {
+        let rows = |values: &[f64]| numbers(dtype, &[2, 2], values);
+        Case::op(op).inputs([bools(&[2], &[true, false]), rows(&[1.0, 2.0, 3.0, 4.0]), rows(&[5.0, 6.0, 7.0, 8.0])])
+    });
+    elements: Case::op("Select").inputs([bools(&[2], &[true, false]), strings(&[2], &["a", "b"]), strings(&[2], &["c", "d"])]);
+    whole: Case::op("Select").inputs([bools(&[], &[false]), vector(&[1, 2]), vector(&[3, 4])]).gives(vector(&[3, 4]));
+    rows_misfit: Case::op("Select").inputs([bools(&[3], &[true, false, true]), t(&[2, 2], &[1, 2, 3, 4]), t(&[2, 2], &[1, 2, 3, 4])])
+        .fails(Code::InvalidArgument);
+    broadcast: family(&["SelectV2"], &[FRACTIONS, INTEGERS].concat(), |op, dtype| {
+        Case::op(op).inputs([bools(&[2, 1], &[true, false]), numbers(dtype, &[2], &[1.0, 2.0]), numbers(dtype, &[], &[5.0])])
+    });
+    broadcast_strings: Case::op("SelectV2").inputs([bools(&[2], &[true, false]), strings(&[], &["a"]), strings(&[2, 1], &["c", "d"])]);
+    broadcast_misfit: Case::op("SelectV2").inputs([bools(&[2], &[true, false]), vector(&[1, 2, 3]), scalar(1)]).fails(Code::InvalidArgument);
+    broadcast_empty: Case::op("SelectV2").inputs([bools(&[0], &[]), scalar(2), scalar(1)]).gives(vector::<i32>(&[]));
+    clipped: family(&["ClipByValue"], &[&FLOATS[..2], &SIGNED[2..]].concat(), |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[3], &[1.0, 5.0, 9.0]), numbers(dtype, &[], &[2.0]), numbers(dtype, &[], &[6.0])])
+    });
+    clipped_misfit: Case::op("ClipByValue").inputs([vector(&[1, 2]), vector(&[1, 2, 3]), scalar(1)]).fails(Code::InvalidArgument);
+}

@@ -100,14 +100,14 @@ static SIGMOID: Op = real!(
     logistic,
     TRANSCENDENTAL,
     Logistic,
-    Gradient::Fn(|context| grad_op(context, "SigmoidGrad"))
+    Gradient::Fn(|context| conjugate_grad_op(context, "SigmoidGrad"))
 );
 static TANH: Op = real!(
     "Tanh",
     hyperbolic_tangent,
     TRANSCENDENTAL,
     Tanh,
-    Gradient::Fn(|context| grad_op(context, "TanhGrad"))
+    Gradient::Fn(|context| conjugate_grad_op(context, "TanhGrad"))
 );
 static SQRT: Op = real!(
     "Sqrt",
@@ -360,7 +360,7 @@ macro_rules! result_gradient {
     ($name:literal, |$y:ident, $dy:ident| $value:expr, $lower:expr) => {
         Op {
             name: $name,
-            shape: shapes::unchanged,
+            shape: shapes::merged,
             kernels: &[
                 Kernel::native(|context| {
                     crate::match_fast_float!(context.output_type(0), T => {
@@ -522,8 +522,11 @@ fn lower_result_gradient(
     derivative: fn(&mut ff_hlo::Builder, ff_hlo::Op) -> Result<ff_hlo::Op>,
 ) -> Result<()> {
     let (y, dy) = (context.input(0)?, context.input(1)?);
-    let derivative = derivative(context.builder, y)?;
-    let derivative = context.builder.conjugate(derivative)?;
+    let mut derivative = derivative(context.builder, y)?;
+    // Of these two the gradient conjugates the result before it gets here.
+    if !matches!(context.node().op_name(), "SigmoidGrad" | "TanhGrad") {
+        derivative = context.builder.conjugate(derivative)?;
+    }
     let result = context.builder.multiply(dy, derivative)?;
     context.set_output(0, result);
     Ok(())
@@ -533,6 +536,15 @@ fn lower_result_gradient(
 fn grad_op(context: &mut GradientContext, op: &str) -> Result<()> {
     let incoming = context.incoming_or_zeros(0)?;
     let y = context.output(0);
+    let gradient = binary(context, op, y, incoming)?;
+    context.set(0, gradient);
+    Ok(())
+}
+
+/// As [`grad_op`], of the conjugate of the result.
+fn conjugate_grad_op(context: &mut GradientContext, op: &str) -> Result<()> {
+    let (incoming, y) = (context.incoming_or_zeros(0)?, context.output(0));
+    let y = super::gradients::conjugate(context, y)?;
     let gradient = binary(context, op, y, incoming)?;
     context.set(0, gradient);
     Ok(())
@@ -649,4 +661,45 @@ fn lower_is_inf(context: &mut LowerContext) -> Result<()> {
         .compare_broadcast(ff_hlo::Direction::Eq, magnitude, infinity)?;
     context.set_output(0, result);
     Ok(())
+}
+
+crate::op_cases! {
+    everywhere: family(&["Exp", "Expm1", "Sigmoid", "Tanh", "Sin", "Cos", "Atan", "Sinh", "Cosh", "Asinh"], FRACTIONS, |op, dtype| {
+        Case::op(op).input(numbers(dtype, &[7], &[-3.0, -1.0, -0.25, 0.0, 0.5, 1.5, 4.0]))
+    });
+    of_reals: family(&["IsNan", "IsInf", "IsFinite", "Floor", "Ceil"], FLOATS, |op, dtype| {
+        Case::op(op).input(numbers(dtype, &[2, 4], &[-3.5, -1.0, -0.25, 0.0, 2.5, f64::NAN, f64::INFINITY, f64::NEG_INFINITY]))
+    });
+    errors: family(&["Erf", "Erfc"], FLOATS, |op, dtype| {
+        Case::op(op).input(numbers(dtype, &[6], &[-3.5, -1.0, -0.25, 0.0, 2.5, f64::NAN]))
+    });
+    of_positives: family(&["Log", "Log1p", "Sqrt", "Rsqrt", "Reciprocal", "Inv"], FRACTIONS, |op, dtype| {
+        Case::op(op).input(numbers(dtype, &[5], &[0.125, 0.5, 1.0, 2.0, 9.0]))
+    });
+    outside_their_domain: family(&["Log", "Log1p", "Sqrt", "Rsqrt", "Acosh", "Asin", "Acos", "Atanh"], &FLOATS[..2], |op, dtype| {
+        Case::op(op).input(numbers(dtype, &[3], &[-2.0, 0.0, f64::INFINITY]))
+    });
+    of_the_unit_interval: family(&["Asin", "Acos", "Atanh", "Tan", "Erfinv"], &FLOATS[..2], |op, dtype| {
+        Case::op(op).input(numbers(dtype, &[5], &[-0.75, -0.1, 0.0, 0.3, 0.9]))
+    });
+    gamma: family(&["Lgamma", "Digamma"], &FLOATS[..2], |op, dtype| {
+        Case::op(op).input(numbers(dtype, &[6], &[-1.5, 0.25, 1.0, 2.5, 10.0, 171.0]))
+    });
+    acosh: family(&["Acosh"], FRACTIONS, |op, dtype| Case::op(op).input(numbers(dtype, &[3], &[1.0, 1.5, 20.0])));
+    to_even: family(&["Round", "Rint"], &FLOATS[..2], |op, dtype| Case::op(op).input(numbers(dtype, &[4], &[-2.5, -0.5, 1.5, 2.5])));
+    signs: family(&["Neg", "Sign", "Square"], &[FRACTIONS, SIGNED].concat(), |op, dtype| {
+        Case::op(op).input(numbers(dtype, &[5], &[-3.0, -1.0, 0.0, 2.0, 5.0]))
+    });
+    sizes: family(&["Abs"], &[FLOATS, SIGNED].concat(), |op, dtype| Case::op(op).input(numbers(dtype, &[3], &[-3.0, 0.0, 2.0])));
+    most_negative: Case::op("Abs").input(vector(&[i32::MIN])).gives(vector(&[i32::MIN]));
+    empty: family(&["Exp", "Neg", "Sqrt", "Tanh"], &FLOATS[..1], |op, dtype| Case::op(op).input(numbers(dtype, &[0, 2], &[])));
+    wrong_type: family(&["Exp", "Floor", "Sqrt"], &[DataType::INT32], |op, dtype| {
+        Case::op(op).input(numbers(dtype, &[1], &[1.0])).fails(Code::InvalidArgument)
+    });
+    gradients_misfit: family(&["SigmoidGrad", "TanhGrad", "SqrtGrad"], &FLOATS[..2], |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2], &[0.25, 0.5]), numbers(dtype, &[3], &[1.0, -2.0, 3.0])]).fails(Code::InvalidArgument)
+    });
+    gradients: family(&["SigmoidGrad", "TanhGrad", "SqrtGrad", "RsqrtGrad", "ReciprocalGrad", "InvGrad"], FRACTIONS, |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[3], &[0.25, 0.5, 0.75]), numbers(dtype, &[3], &[1.0, -2.0, 3.0])])
+    });
 }

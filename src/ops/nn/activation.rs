@@ -26,7 +26,7 @@ macro_rules! row {
     ($name:literal, $kernels:expr, $emit:expr, $gradient:expr) => {
         Op {
             name: $name,
-            shape: shapes::unchanged,
+            shape: shapes::merged,
             kernels: $kernels,
             lower: Some(|context| lower(context, $emit)),
             gradient: $gradient,
@@ -183,7 +183,10 @@ static SELU_GRAD: Op = row!(
         let offset = builder.scalar_like(SELU_SCALE_ALPHA, inputs[1])?;
         let slope = builder.add(inputs[1], offset)?;
         let below = builder.multiply(inputs[0], slope)?;
-        positive_or(builder, inputs[1], above, below)
+        // A result of zero counts as one of the upper branch.
+        let zero = builder.scalar_like(0.0, inputs[1])?;
+        let is_below = builder.compare_broadcast(Direction::Lt, inputs[1], zero)?;
+        builder.select(is_below, below, above)
     },
     Gradient::Missing
 );
@@ -253,9 +256,8 @@ fn one_plus_magnitude(builder: &mut Builder, x: HloOp) -> Result<HloOp> {
 
 /// `value` where `on`, zero elsewhere.
 fn keep_where(builder: &mut Builder, on: HloOp, value: HloOp) -> Result<HloOp> {
-    let zero = builder.scalar_like(0.0, value)?;
-    let dims = builder.dims(value).to_vec();
-    let zeros = builder.broadcast_scalar(zero, &dims)?;
+    let (dtype, dims) = (builder.dtype(value), builder.dims(value).to_vec());
+    let zeros = builder.full(dtype, &dims, 0.0)?;
     builder.select(on, value, zeros)
 }
 
@@ -264,4 +266,21 @@ fn positive_or(builder: &mut Builder, x: HloOp, above: HloOp, below: HloOp) -> R
     let zero = builder.scalar_like(0.0, x)?;
     let on = builder.compare_broadcast(Direction::Gt, x, zero)?;
     builder.select(on, above, below)
+}
+
+crate::op_cases! {
+    forward: family(&["Relu", "Relu6", "LeakyRelu", "Elu", "Selu", "Softplus", "Softsign"], FLOATS, |op, dtype| {
+        Case::op(op).input(numbers(dtype, &[2, 3], &[-20.0, -1.0, 0.0, 0.5, 6.5, 30.0]))
+    });
+    of_integers: family(&["Relu", "Relu6"], INTEGERS, |op, dtype| Case::op(op).input(numbers(dtype, &[3], &[0.0, 5.0, 9.0])));
+    of_nan: family(&["Relu", "Relu6", "Elu", "Softplus"], &FLOATS[..2], |op, dtype| {
+        Case::op(op).input(numbers(dtype, &[2], &[f64::NAN, f64::NEG_INFINITY]))
+    });
+    of_nothing: family(&["Relu", "Elu", "Softplus"], &FLOATS[..1], |op, dtype| Case::op(op).input(numbers(dtype, &[0], &[])));
+    backward: family(&["ReluGrad", "Relu6Grad", "LeakyReluGrad", "EluGrad", "SeluGrad", "SoftplusGrad", "SoftsignGrad"], FLOATS, |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[5], &[1.0, -2.0, 3.0, 4.0, 5.0]), numbers(dtype, &[5], &[-0.5, 0.0, 0.5, 6.0, 7.0])])
+    });
+    backward_misfits: family(&["ReluGrad", "EluGrad", "SoftplusGrad"], &FLOATS[..1], |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2], &[1.0, -2.0]), numbers(dtype, &[3], &[1.0, 2.0, 3.0])]).fails(Code::InvalidArgument)
+    });
 }

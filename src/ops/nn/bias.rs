@@ -130,3 +130,23 @@ fn lower_grad(context: &mut LowerContext) -> Result<()> {
     context.set_output(0, sum);
     Ok(())
 }
+
+crate::op_cases! {
+    added: family(&["BiasAdd", "BiasAddV1"], &[FRACTIONS, INTEGERS].concat(), |op, dtype| {
+        Case::op(op).inputs([cycle(dtype, &[2, 2, 3]), numbers(dtype, &[3], &[1.0, 2.0, 3.0])])
+    });
+    added_to_channels_first: family(&["BiasAdd"], FLOATS, |op, dtype| {
+        Case::op(op).inputs([cycle(dtype, &[2, 3, 2, 2]), numbers(dtype, &[3], &[1.0, 2.0, 3.0])]).attr("data_format", "NCHW")
+    });
+    added_to_nothing: family(&["BiasAdd"], &FLOATS[..1], |op, dtype| {
+        Case::op(op).inputs([cycle(dtype, &[0, 3]), numbers(dtype, &[3], &[1.0, 2.0, 3.0])])
+    });
+    added_misfit: family(&["BiasAdd", "BiasAddV1"], &FLOATS[..1], |op, dtype| {
+        Case::op(op).inputs([cycle(dtype, &[2, 2]), numbers(dtype, &[3], &[1.0, 2.0, 3.0])]).fails(Code::InvalidArgument)
+    });
+    summed: family(&["BiasAddGrad"], FRACTIONS, |op, dtype| Case::op(op).input(cycle(dtype, &[2, 2, 3])));
+    summed_channels_first: family(&["BiasAddGrad"], FLOATS, |op, dtype| {
+        Case::op(op).input(cycle(dtype, &[2, 3, 2, 2])).attr("data_format", "NCHW")
+    });
+    summed_scalar: Case::op("BiasAddGrad").input(scalar(1.0f32)).fails(Code::InvalidArgument);
+}

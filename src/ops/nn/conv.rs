@@ -197,3 +197,32 @@ fn gradient(context: &mut GradientContext, input_op: &str, filter_op: &str) -> R
     context.set(1, df);
     Ok(())
 }
+
+crate::op_cases! {
+    planes: family(&["Conv2D"], FLOATS, |op, dtype| {
+        Case::op(op).inputs([cycle(dtype, &[2, 5, 4, 3]), cycle(dtype, &[3, 2, 3, 2])]).attr("strides", vec![1i64, 2, 1, 1]).attr("padding", "SAME")
+    });
+    planes_dilated: family(&["Conv2D"], FLOATS, |op, dtype| {
+        Case::op(op).inputs([cycle(dtype, &[1, 5, 6, 2]), cycle(dtype, &[2, 2, 1, 4])])
+            .attr("strides", vec![1i64, 1, 2, 1]).attr("dilations", vec![1i64, 2, 2, 1]).attr("padding", "VALID")
+    });
+    planes_with_paddings: Case::op("Conv2D").inputs([cycle(DataType::FLOAT, &[1, 3, 3, 1]), cycle(DataType::FLOAT, &[2, 2, 1, 1])])
+        .attr("strides", vec![1i64; 4]).attr("padding", "EXPLICIT").attr("explicit_paddings", vec![0i64, 0, 1, 0, 0, 2, 0, 0]);
+    // The reference's own library gets the shape of this wrong; its shape function does not.
+    no_planes: Case::op("Conv2D").inputs([cycle(DataType::FLOAT, &[0, 3, 3, 1]), cycle(DataType::FLOAT, &[2, 2, 1, 1])])
+        .attr("strides", vec![1i64; 4]).attr("padding", "VALID").gives(t::<f32>(&[0, 2, 2, 1], &[]));
+    planes_misfit: Case::op("Conv2D").inputs([cycle(DataType::FLOAT, &[1, 3, 3, 3]), cycle(DataType::FLOAT, &[2, 2, 2, 1])])
+        .attr("strides", vec![1i64; 4]).attr("padding", "VALID").fails(Code::InvalidArgument);
+    planes_too_small: Case::op("Conv2D").inputs([cycle(DataType::FLOAT, &[1, 1, 1, 1]), cycle(DataType::FLOAT, &[3, 3, 1, 1])])
+        .attr("strides", vec![1i64; 4]).attr("padding", "VALID").fails(Code::InvalidArgument);
+    volumes: family(&["Conv3D"], &FLOATS[..2], |op, dtype| {
+        Case::op(op).inputs([cycle(dtype, &[1, 3, 4, 3, 2]), cycle(dtype, &[2, 2, 2, 2, 3])]).attr("strides", vec![1i64, 1, 2, 1, 1]).attr("padding", "SAME")
+    });
+    volumes_misfit: Case::op("Conv3D").inputs([cycle(DataType::FLOAT, &[1, 3, 4, 3, 2]), cycle(DataType::FLOAT, &[2, 2, 2, 3, 3])])
+        .attr("strides", vec![1i64; 5]).attr("padding", "SAME").fails(Code::InvalidArgument);
+    by_depth: family(&["DepthwiseConv2dNative"], FLOATS, |op, dtype| {
+        Case::op(op).inputs([cycle(dtype, &[1, 4, 5, 2]), cycle(dtype, &[3, 3, 2, 2])]).attr("strides", vec![1i64, 2, 2, 1]).attr("padding", "SAME")
+    });
+    by_depth_misfit: Case::op("DepthwiseConv2dNative").inputs([cycle(DataType::FLOAT, &[1, 4, 5, 2]), cycle(DataType::FLOAT, &[3, 3, 3, 1])])
+        .attr("strides", vec![1i64; 4]).attr("padding", "SAME").fails(Code::InvalidArgument);
+}

@@ -172,3 +172,31 @@ fn lower_filter(context: &mut LowerContext, depthwise: bool) -> Result<()> {
     context.set_output(0, result);
     Ok(())
 }
+
+crate::op_cases! {
+    of_input: family(&["Conv2DBackpropInput"], FLOATS, |op, dtype| {
+        Case::op(op).inputs([vector(&[2, 5, 4, 3]), cycle(dtype, &[3, 2, 3, 2]), cycle(dtype, &[2, 3, 4, 2])])
+            .attr("strides", vec![1i64, 2, 1, 1]).attr("padding", "SAME")
+    });
+    of_input_inside: Case::op("Conv2DBackpropInput")
+        .inputs([vector(&[1, 5, 5, 1]), cycle(DataType::FLOAT, &[2, 2, 1, 2]), cycle(DataType::FLOAT, &[1, 2, 2, 2])])
+        .attr("strides", vec![1i64, 2, 2, 1]).attr("padding", "VALID");
+    of_input_misfit: Case::op("Conv2DBackpropInput")
+        .inputs([vector(&[1, 5, 5, 1]), cycle(DataType::FLOAT, &[2, 2, 1, 2]), cycle(DataType::FLOAT, &[1, 3, 2, 2])])
+        .attr("strides", vec![1i64, 2, 2, 1]).attr("padding", "VALID").fails(Code::InvalidArgument);
+    of_filter: family(&["Conv2DBackpropFilter"], FLOATS, |op, dtype| {
+        Case::op(op).inputs([cycle(dtype, &[2, 5, 4, 3]), vector(&[3, 2, 3, 2]), cycle(dtype, &[2, 3, 4, 2])])
+            .attr("strides", vec![1i64, 2, 1, 1]).attr("padding", "SAME")
+    });
+    of_filter_misfit: Case::op("Conv2DBackpropFilter")
+        .inputs([cycle(DataType::FLOAT, &[1, 5, 5, 1]), vector(&[2, 2, 1, 2]), cycle(DataType::FLOAT, &[1, 3, 2, 2])])
+        .attr("strides", vec![1i64, 2, 2, 1]).attr("padding", "VALID").fails(Code::InvalidArgument);
+    by_depth_of_input: family(&["DepthwiseConv2dNativeBackpropInput"], &FLOATS[..2], |op, dtype| {
+        Case::op(op).inputs([vector(&[1, 4, 5, 2]), cycle(dtype, &[3, 3, 2, 2]), cycle(dtype, &[1, 2, 3, 4])])
+            .attr("strides", vec![1i64, 2, 2, 1]).attr("padding", "SAME")
+    });
+    by_depth_of_filter: family(&["DepthwiseConv2dNativeBackpropFilter"], &FLOATS[..2], |op, dtype| {
+        Case::op(op).inputs([cycle(dtype, &[1, 4, 5, 2]), vector(&[3, 3, 2, 2]), cycle(dtype, &[1, 2, 3, 4])])
+            .attr("strides", vec![1i64, 2, 2, 1]).attr("padding", "SAME")
+    });
+}

@@ -200,3 +200,19 @@ fn l2_gradient(context: &mut GradientContext) -> Result<()> {
     context.set(0, gradient);
     Ok(())
 }
+
+crate::op_cases! {
+    by_label: family(&["SparseSoftmaxCrossEntropyWithLogits"], FLOATS, |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2, 3], &[1.0, 2.0, 3.0, -1.0, 0.0, 1.0]), vector(&[2i64, 0])])
+    });
+    label_outside: Case::op("SparseSoftmaxCrossEntropyWithLogits").inputs([t(&[1, 2], &[1.0f32, 2.0]), vector(&[2])]).fails(Code::InvalidArgument);
+    labels_misfit: Case::op("SparseSoftmaxCrossEntropyWithLogits").inputs([t(&[1, 2], &[1.0f32, 2.0]), vector(&[0, 1])]).fails(Code::InvalidArgument);
+    no_labels: Case::op("SparseSoftmaxCrossEntropyWithLogits").inputs([t::<f32>(&[0, 2], &[]), vector::<i32>(&[])]);
+    by_distribution: family(&["SoftmaxCrossEntropyWithLogits"], FLOATS, |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2, 2], &[1.0, 2.0, 3.0, -1.0]), numbers(dtype, &[2, 2], &[0.25, 0.75, 1.0, 0.0])])
+    });
+    distributions_misfit: Case::op("SoftmaxCrossEntropyWithLogits").inputs([t(&[1, 2], &[1.0f32, 2.0]), t(&[1, 3], &[0.0f32, 1.0, 0.0])])
+        .fails(Code::InvalidArgument);
+    half_of_squares: family(&["L2Loss"], FLOATS, |op, dtype| Case::op(op).input(numbers(dtype, &[3], &[1.0, -2.0, 3.0])));
+    squares_of_nothing: Case::op("L2Loss").input(t::<f32>(&[0], &[])).gives(scalar(0.0f32));
+}

@@ -251,3 +251,41 @@ fn lower_avg_grad(context: &mut LowerContext) -> Result<()> {
     context.set_output(0, result);
     Ok(())
 }
+
+crate::op_cases! {
+    planes: family(&["MaxPool", "AvgPool"], FLOATS, |op, dtype| {
+        Case::op(op).input(cycle(dtype, &[2, 5, 4, 2])).attr("ksize", vec![1i64, 3, 2, 1]).attr("strides", vec![1i64, 2, 1, 1]).attr("padding", "SAME")
+    });
+    planes_inside: family(&["MaxPool", "AvgPool"], &FLOATS[..2], |op, dtype| {
+        Case::op(op).input(cycle(dtype, &[1, 5, 4, 2])).attr("ksize", vec![1i64, 2, 2, 1]).attr("strides", vec![1i64, 2, 2, 1]).attr("padding", "VALID")
+    });
+    planes_of_integers: family(&["MaxPool"], &INTEGERS[..6], |op, dtype| {
+        Case::op(op).input(cycle(dtype, &[1, 4, 4, 1])).attr("ksize", vec![1i64, 2, 2, 1]).attr("strides", vec![1i64, 2, 2, 1]).attr("padding", "VALID")
+    });
+    no_planes: family(&["MaxPool", "AvgPool"], &FLOATS[..1], |op, dtype| {
+        Case::op(op).input(cycle(dtype, &[0, 4, 4, 1])).attr("ksize", vec![1i64, 2, 2, 1]).attr("strides", vec![1i64, 2, 2, 1]).attr("padding", "VALID")
+    });
+    too_few_axes: family(&["MaxPool", "AvgPool"], &FLOATS[..1], |op, dtype| {
+        Case::op(op).input(cycle(dtype, &[4, 4])).attr("ksize", vec![1i64, 2, 2, 1]).attr("strides", vec![1i64, 2, 2, 1]).attr("padding", "VALID")
+            .fails(Code::InvalidArgument)
+    });
+    volumes: family(&["MaxPool3D", "AvgPool3D"], &FLOATS[..1], |op, dtype| {
+        Case::op(op).input(cycle(dtype, &[1, 4, 4, 3, 2])).attr("ksize", vec![1i64, 2, 2, 2, 1]).attr("strides", vec![1i64, 2, 1, 1, 1]).attr("padding", "SAME")
+    });
+    volumes_too_small: family(&["MaxPool3D", "AvgPool3D"], &FLOATS[..1], |op, dtype| {
+        Case::op(op).input(cycle(dtype, &[1, 1, 1, 1, 1])).attr("ksize", vec![1i64, 3, 3, 3, 1]).attr("strides", vec![1i64; 5]).attr("padding", "VALID")
+            .fails(Code::InvalidArgument)
+    });
+    gradient_of_max: family(&["MaxPoolGrad"], FLOATS, |op, dtype| {
+        let input = numbers(dtype, &[1, 2, 4, 1], &[1.0, 2.0, 9.0, 3.0, 4.0, 4.0, 5.0, 6.0]);
+        Case::op(op).inputs([input, numbers(dtype, &[1, 1, 2, 1], &[4.0, 9.0]), numbers(dtype, &[1, 1, 2, 1], &[10.0, 20.0])])
+            .attr("ksize", vec![1i64, 2, 2, 1]).attr("strides", vec![1i64, 2, 2, 1]).attr("padding", "VALID")
+    });
+    gradient_of_max_misfit: Case::op("MaxPoolGrad")
+        .inputs([cycle(DataType::FLOAT, &[1, 2, 4, 1]), cycle(DataType::FLOAT, &[1, 1, 2, 1]), cycle(DataType::FLOAT, &[1, 1, 3, 1])])
+        .attr("ksize", vec![1i64, 2, 2, 1]).attr("strides", vec![1i64, 2, 2, 1]).attr("padding", "VALID").fails(Code::InvalidArgument);
+    gradient_of_average: family(&["AvgPoolGrad"], FLOATS, |op, dtype| {
+        Case::op(op).inputs([vector(&[1, 5, 4, 1]), cycle(dtype, &[1, 3, 4, 1])])
+            .attr("ksize", vec![1i64, 3, 2, 1]).attr("strides", vec![1i64, 2, 1, 1]).attr("padding", "SAME")
+    });
+}

@@ -98,3 +98,13 @@ fn log_softmax_gradient(context: &mut GradientContext) -> Result<()> {
     context.set(0, gradient);
     Ok(())
 }
+
+crate::op_cases! {
+    rows: family(&["Softmax", "LogSoftmax"], FLOATS, |op, dtype| {
+        Case::op(op).input(numbers(dtype, &[2, 3], &[1.0, 2.0, 3.0, -1.0, 0.0, 100.0]))
+    });
+    of_nothing: family(&["Softmax", "LogSoftmax"], &FLOATS[..1], |op, dtype| Case::op(op).input(numbers(dtype, &[0, 3], &[])));
+    of_scalar: family(&["Softmax", "LogSoftmax"], &FLOATS[..1], |op, dtype| {
+        Case::op(op).input(numbers(dtype, &[], &[1.0])).fails(Code::InvalidArgument)
+    });
+}

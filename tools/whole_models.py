@@ -23,19 +23,31 @@ CHECKPOINT_TOLERANCE = "1e-3"  # of a tensor's largest magnitude, after 100 step
 
 
 def run(title, command, library):
-    """Runs a program on our library; prints and returns its verdict."""
-    environment = dict(os.environ, LD_LIBRARY_PATH=str(library.resolve()), TF_CPP_MIN_LOG_LEVEL="3")
-    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    lines = [line for line in done.stdout.splitlines() if not line.startswith(("WARNING:", "I0000"))]
-    verdict = {0: "equal", 77: "MISSING"}.get(done.returncode, f"FAILED ({done.returncode})")
+    """Runs a program on our library; prints and returns its verdict: equal, known gap, MISSING or FAILED."""
+    done, lines = execute(command, library)
+    verdict = {0: "equal", 77: "MISSING"}.get(done, f"FAILED ({done})")
     gap = GAPS.get("model/" + title)
-    print(f"{title}: {verdict}" + (f"; known gap: {gap}" if gap else ""))
+    if gap and done == 1:
+        # Listed in capi-tests/gaps.txt, to be mended: passes within the bound that stands there, and no further.
+        done, lines = execute([*command, gap[0]], library)
+        if done == 0:
+            verdict = "known gap"
+            print(f"{title}: known gap, within {gap[0]} of the largest magnitude: {gap[1]}")
+            return verdict
+    print(f"{title}: {verdict}")
     if verdict == "equal":
         lines = [line for line in lines if "largest difference" in line][-1:]
     for line in lines[-12:]:
         print("    " + line.strip()[:300])
-    # A known gap is a fault to mend, listed in capi-tests/gaps.txt; what is not listed there must be equal.
-    return verdict == "equal" or (gap is not None and done.returncode == 1)
+    return verdict
+
+
+def execute(command, library):
+    """Runs a program on our library; returns its exit code and what it printed."""
+    environment = dict(os.environ, LD_LIBRARY_PATH=str(library.resolve()), TF_CPP_MIN_LOG_LEVEL="3")
+    done = subprocess.run(command, env=environment, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    lines = [line for line in done.stdout.splitlines() if not line.startswith(("WARNING:", "I0000"))]
+    return done.returncode, lines
 
 
 def compare_checkpoints(pairs):
@@ -71,7 +83,7 @@ def main():
             if (folder / "graph.pb").exists():
                 prefix = pathlib.Path(scratch) / name
                 results.append(run(name, [train_model, folder, prefix], options.ours))
-                if results[-1]:
+                if results[-1] == "equal":
                     pairs.append((folder / "final", prefix))
                 continue
             saved_model = options.basic_pitch if name == "basic_pitch" else folder / "saved_model"
@@ -79,9 +91,10 @@ def main():
                 if model and (folder / expect).exists():
                     results.append(run(f"{name}/{expect[:-7]}", [run_model, model, folder / expect], options.ours))
         if pairs:
-            results.append(compare_checkpoints(pairs))
-    print(f"{sum(results)} of {len(results)} passed")
-    sys.exit(0 if results and all(results) else 1)
+            results.append("equal" if compare_checkpoints(pairs) else "FAILED")
+    equal, gaps = results.count("equal"), results.count("known gap")
+    print(f"{equal} equal, {gaps} known gaps, {len(results) - equal - gaps} failed")
+    sys.exit(0 if results and equal + gaps == len(results) else 1)
 
 
 if __name__ == "__main__":

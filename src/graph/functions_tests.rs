@@ -1,3 +1,5 @@
+//! Tests of function bodies, of functions made from graphs, and of inference through calls.
+
 use crate::testing::{graph, graph_def, placeholder};
 use crate::{FunctionBody, Graph, ImportOptions, NodeBuilder, import_graph_def};
 use ff_op::{AttrValue, Attrs, FunctionRef};

@@ -1,3 +1,5 @@
+//! Tests of the gradient driver: values of simple gradients, errors in the reference's words, nothing left on failure.
+
 use crate::testing::{add_op, constant, graph, graph_def, output, placeholder};
 use crate::{Graph, ImportOptions, NodeBuilder, add_gradients, export_graph_def, import_graph_def};
 use ff_op::{AttrValue, FunctionRef, GradientHost, OutputRef};

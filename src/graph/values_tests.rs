@@ -1,3 +1,5 @@
+//! Tests of values and shapes that are known before anything runs.
+
 use crate::testing::{add_op, constant, graph, placeholder};
 use crate::{Graph, NodeBuilder, constant_value, value_as_shape};
 use ff_op::OutputRef;

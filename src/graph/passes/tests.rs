@@ -1,3 +1,5 @@
+//! Tests of the passes: what each changes, and what it must leave alone.
+
 use super::{Goal, Level, optimize};
 use crate::testing::{add_op, constant, graph, graph_def, output, placeholder};
 use crate::{Graph, ImportOptions, NodeBuilder, NodeId, export_graph_def, import_graph_def};

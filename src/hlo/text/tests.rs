@@ -1,3 +1,5 @@
+//! Tests of the text form: every opcode and constant goes out and comes back; errors name their line.
+
 use super::{PrintOptions, parse, print, print_with};
 use crate::{
     ArrayShape, Builder, ConvolutionConfig, ConvolutionDims, Direction, DotDims, FftKind, GatherDims,

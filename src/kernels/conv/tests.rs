@@ -1,3 +1,5 @@
+//! Tests of convolutions and their gradients against plain loops in f64.
+
 use super::*;
 use crate::gemm::Activation;
 

@@ -12,6 +12,7 @@ pub mod number;
 mod reduction;
 mod select;
 mod unary;
+mod unary_gradient;
 
 pub use matmul_kernel::out_of_memory;
 
@@ -28,4 +29,5 @@ pub static OPS: &[&[&Op]] = &[
     reduction::OPS,
     select::OPS,
     unary::OPS,
+    unary_gradient::OPS,
 ];

@@ -309,12 +309,10 @@ static RECIPROCAL: Op = row(
     lower_reciprocal,
     Gradient::Fn(|context| grad_op(context, "ReciprocalGrad")),
 );
-static INV: Op = row(
-    "Inv",
-    &[Kernel::native(reciprocal).for_types(FAST), Kernel::FROM_LOWERING],
-    lower_reciprocal,
-    Gradient::Fn(|context| grad_op(context, "ReciprocalGrad")),
-);
+static INV: Op = Op {
+    name: "Inv",
+    ..RECIPROCAL
+};
 static DIGAMMA: Op = row(
     "Digamma",
     &[Kernel::FROM_LOWERING],
@@ -353,92 +351,6 @@ static IS_FINITE: Op = row(
     ],
     |context| lower_unary(context, Opcode::IsFinite),
     NOT,
-);
-
-/// `Name(y, dy)` for functions whose derivative follows from the result.
-macro_rules! result_gradient {
-    ($name:literal, |$y:ident, $dy:ident| $value:expr, $lower:expr) => {
-        Op {
-            name: $name,
-            shape: shapes::merged,
-            kernels: &[
-                Kernel::native(|context| {
-                    crate::match_fast_float!(context.output_type(0), T => {
-                        crate::elementwise::zip_same::<T>(context, cost::SIMPLE, |$y, $dy| $value)
-                    })
-                })
-                .for_types(FAST_FLOATS),
-                Kernel::FROM_LOWERING,
-            ],
-            lower: Some($lower),
-            ..Op::PURE
-        }
-    };
-}
-
-static SIGMOID_GRAD: Op = result_gradient!(
-    "SigmoidGrad",
-    |y, dy| dy.mul(y.mul(Number::sub(Constants::one_of(y), y))),
-    |context| {
-        lower_result_gradient(context, |builder, y| {
-            let one = builder.scalar_like(1.0, y)?;
-            let rest = builder.binary_broadcast(Opcode::Subtract, one, y)?;
-            builder.multiply(y, rest)
-        })
-    }
-);
-static TANH_GRAD: Op = result_gradient!(
-    "TanhGrad",
-    |y, dy| dy.mul(Number::sub(Constants::one_of(y), y.mul(y))),
-    |context| {
-        lower_result_gradient(context, |builder, y| {
-            let one = builder.scalar_like(1.0, y)?;
-            let square = builder.multiply(y, y)?;
-            builder.binary_broadcast(Opcode::Subtract, one, square)
-        })
-    }
-);
-static SQRT_GRAD: Op = result_gradient!(
-    "SqrtGrad",
-    |y, dy| Constants::half_of(y).mul(dy).div(y),
-    |context| {
-        lower_result_gradient(context, |builder, y| {
-            let half = builder.scalar_like(0.5, y)?;
-            builder.binary_broadcast(Opcode::Divide, half, y)
-        })
-    }
-);
-static RSQRT_GRAD: Op = result_gradient!(
-    "RsqrtGrad",
-    |y, dy| Number::sub(Constants::zero_of(y), Constants::half_of(y)).mul(dy.mul(y.mul(y.mul(y)))),
-    |context| {
-        lower_result_gradient(context, |builder, y| {
-            let half = builder.scalar_like(-0.5, y)?;
-            let square = builder.multiply(y, y)?;
-            let cube = builder.multiply(square, y)?;
-            builder.binary_broadcast(Opcode::Multiply, half, cube)
-        })
-    }
-);
-static RECIPROCAL_GRAD: Op = result_gradient!(
-    "ReciprocalGrad",
-    |y, dy| Number::sub(Constants::zero_of(y), dy).mul(y.mul(y)),
-    |context| {
-        lower_result_gradient(context, |builder, y| {
-            let square = builder.multiply(y, y)?;
-            builder.unary(Opcode::Negate, square)
-        })
-    }
-);
-static INV_GRAD: Op = result_gradient!(
-    "InvGrad",
-    |y, dy| Number::sub(Constants::zero_of(y), dy).mul(y.mul(y)),
-    |context| {
-        lower_result_gradient(context, |builder, y| {
-            let square = builder.multiply(y, y)?;
-            builder.unary(Opcode::Negate, square)
-        })
-    }
 );
 
 /// Every op of this file.
@@ -480,54 +392,12 @@ pub static OPS: &[&Op] = &[
     &IS_NAN,
     &IS_INF,
     &IS_FINITE,
-    &SIGMOID_GRAD,
-    &TANH_GRAD,
-    &SQRT_GRAD,
-    &RSQRT_GRAD,
-    &RECIPROCAL_GRAD,
-    &INV_GRAD,
 ];
-
-/// Constants of the type of a value.
-struct Constants;
-
-impl Constants {
-    #[inline(always)]
-    fn one_of<T: Real>(_: T) -> T {
-        T::from_f64(1.0)
-    }
-
-    #[inline(always)]
-    fn half_of<T: Real>(_: T) -> T {
-        T::from_f64(0.5)
-    }
-
-    #[inline(always)]
-    fn zero_of<T: Real>(_: T) -> T {
-        T::from_f64(0.0)
-    }
-}
 
 /// Emits an opcode of one operand.
 pub fn lower_unary(context: &mut LowerContext, opcode: Opcode) -> Result<()> {
     let input = context.input(0)?;
     let result = context.builder.unary(opcode, input)?;
-    context.set_output(0, result);
-    Ok(())
-}
-
-/// Emits `dy * conj(derivative(y))`.
-fn lower_result_gradient(
-    context: &mut LowerContext,
-    derivative: fn(&mut ff_hlo::Builder, ff_hlo::Op) -> Result<ff_hlo::Op>,
-) -> Result<()> {
-    let (y, dy) = (context.input(0)?, context.input(1)?);
-    let mut derivative = derivative(context.builder, y)?;
-    // Of these two the gradient conjugates the result before it gets here.
-    if !matches!(context.node().op_name(), "SigmoidGrad" | "TanhGrad") {
-        derivative = context.builder.conjugate(derivative)?;
-    }
-    let result = context.builder.multiply(dy, derivative)?;
     context.set_output(0, result);
     Ok(())
 }

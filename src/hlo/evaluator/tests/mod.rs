@@ -1,3 +1,5 @@
+//! Tests of the evaluator: helpers that build, run and compare; the opcodes by family are in the files beside this one.
+
 mod contractions;
 mod edges;
 mod elementwise;

@@ -26,22 +26,32 @@ static GATHER_ND: Op = Op {
     name: "GatherNd",
     shape: gather_nd_shape,
     kernels: &[Kernel::native(gather_nd)],
-    gradient: Gradient::Missing,
+    gradient: Gradient::Fn(gather_nd_gradient),
     ..Op::PURE
 };
 static DYNAMIC_STITCH: Op = Op {
     name: "DynamicStitch",
     shape: stitch_shape,
     kernels: &[Kernel::native(stitch)],
-    gradient: Gradient::Missing,
+    gradient: Gradient::Fn(stitch_gradient),
     ..Op::PURE
+};
+static PARALLEL_DYNAMIC_STITCH: Op = Op {
+    name: "ParallelDynamicStitch",
+    ..DYNAMIC_STITCH
 };
 
 /// The ops of this file.
-pub static OPS: &[&Op] = &[&GATHER_V2, &GATHER, &GATHER_ND, &DYNAMIC_STITCH];
+pub static OPS: &[&Op] = &[
+    &GATHER_V2,
+    &GATHER,
+    &GATHER_ND,
+    &DYNAMIC_STITCH,
+    &PARALLEL_DYNAMIC_STITCH,
+];
 
 /// A possibly negative axis among `rank`.
-fn place(axis: i64, rank: usize, what: &str) -> Result<usize> {
+pub fn place(axis: i64, rank: usize, what: &str) -> Result<usize> {
     let rank = rank as i64;
     ensure!(
         -rank <= axis && axis < rank,
@@ -146,7 +156,7 @@ fn gather(context: &mut KernelContext, axis: usize, batch: usize) -> Result<()> 
 }
 
 /// `[1,0]` for a place in a tensor of these extents.
-fn position_text(position: usize, dims: &[i64]) -> String {
+pub fn position_text(position: usize, dims: &[i64]) -> String {
     let mut rest = position as i64;
     let mut all = Vec::new();
     for stride in row_major(dims) {
@@ -276,6 +286,42 @@ fn gather_nd(context: &mut KernelContext) -> Result<()> {
     context.set_output(0, writer.finish()?)
 }
 
+/// The incoming slices added into zeros of the shape of the parameters.
+fn gather_nd_gradient(context: &mut GradientContext) -> Result<()> {
+    let (incoming, params, indices) = (
+        context.incoming_or_zeros(0)?,
+        context.input(0)?,
+        context.input(1)?,
+    );
+    let index_type = context.dtype(indices);
+    let attrs = Attrs::new()
+        .with("T", context.dtype(params))
+        .with("out_type", index_type);
+    let dims = context.op("Shape", &[params], attrs)?;
+    let attrs = Attrs::new()
+        .with("T", context.dtype(incoming))
+        .with("Tindices", index_type);
+    let gradient = context.op("ScatterNd", &[indices, incoming, dims], attrs)?;
+    context.set(0, gradient);
+    Ok(())
+}
+
+/// Each part gets the rows that it wrote.
+fn stitch_gradient(context: &mut GradientContext) -> Result<()> {
+    let incoming = context.incoming_or_zeros(0)?;
+    let count = context.num_inputs() / 2;
+    for part in 0..count {
+        let (indices, zero) = (context.input(part)?, context.int32(0)?);
+        let attrs = Attrs::new()
+            .with("Tparams", context.dtype(incoming))
+            .with("Tindices", DataType::INT32)
+            .with("Taxis", DataType::INT32);
+        let rows = context.op("GatherV2", &[incoming, indices, zero], attrs)?;
+        context.set(count + part, rows);
+    }
+    Ok(())
+}
+
 /// The first axis is one more than the largest index.
 fn stitch_shape(context: &mut ShapeContext) -> Result<()> {
     let count = context.num_inputs() / 2;
@@ -337,4 +383,12 @@ fn stitch(context: &mut KernelContext) -> Result<()> {
         }
     }
     context.set_output(0, writer.finish()?)
+}
+
+crate::op_cases! {
+    stitched: family(&["DynamicStitch", "ParallelDynamicStitch"], &[DataType::FLOAT, DataType::STRING, DataType::INT8], |op, dtype| {
+        Case::op(op).inputs([vector(&[1, 3]), t(&[2, 1], &[0, 2]), counting(dtype, &[2, 2]), counting(dtype, &[2, 1, 2])]).attr("N", 2i64)
+    });
+    stitched_negative: Case::op("ParallelDynamicStitch").inputs([vector(&[-1]), vector(&[1.0f32])]).attr("N", 1i64).fails(Code::InvalidArgument);
+    stitched_nothing: Case::op("ParallelDynamicStitch").inputs([vector::<i32>(&[]), t::<f32>(&[0, 2], &[])]).attr("N", 1i64);
 }

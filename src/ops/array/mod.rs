@@ -2,17 +2,25 @@
 
 mod broadcast;
 mod concat;
+mod data_format;
+mod diagonal;
 mod fill;
 mod gather;
 mod identity;
+mod inplace;
+mod matrix_diagonal;
 mod mirror_pad_grad;
 mod pack;
 mod pad;
+mod partition;
+mod positions;
 mod reshape;
+mod roll;
 pub mod scatter;
 mod shape;
 mod slice;
 mod source;
+mod sparse_to_dense;
 mod spatial;
 mod split;
 mod strided_slice;
@@ -26,17 +34,25 @@ use ff_tensor::{DataType, Result, Shape, Tensor};
 pub static OPS: &[&[&Op]] = &[
     broadcast::OPS,
     concat::OPS,
+    data_format::OPS,
+    diagonal::OPS,
     fill::OPS,
     gather::OPS,
     identity::OPS,
+    inplace::OPS,
+    matrix_diagonal::OPS,
     mirror_pad_grad::OPS,
     pack::OPS,
     pad::OPS,
+    partition::OPS,
+    positions::OPS,
     reshape::OPS,
-    shape::OPS,
+    roll::OPS,
     scatter::OPS,
+    shape::OPS,
     slice::OPS,
     source::OPS,
+    sparse_to_dense::OPS,
     spatial::OPS,
     split::OPS,
     strided_slice::OPS,

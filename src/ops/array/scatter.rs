@@ -102,7 +102,8 @@ pub fn scatter_nd(target: &mut Tensor, indices: &Tensor, updates: &Tensor, join:
     write_slices(target, &starts, updates, slice as usize, join)
 }
 
-fn write_slices(
+/// Joins slice `i` of `updates` to the elements of `target` from `starts[i]` on; both must have them.
+pub fn write_slices(
     target: &mut Tensor,
     starts: &[usize],
     updates: &Tensor,

@@ -1,16 +1,25 @@
 //! Numbers: elementwise arithmetic and functions, comparisons, reductions, matrix products.
 
 mod arithmetic;
+mod bincount;
+mod bits;
 mod cast;
 mod compare;
+mod complex;
+mod cross;
+mod cumulative;
 mod division;
 mod einsum;
 pub mod gradients;
+mod log_products;
 mod matmul;
 mod matmul_kernel;
 pub mod number;
+mod order;
 mod reduction;
+mod search;
 mod select;
+mod top_k;
 mod unary;
 mod unary_gradient;
 
@@ -21,13 +30,21 @@ use ff_op::Op;
 /// Every op of this folder.
 pub static OPS: &[&[&Op]] = &[
     arithmetic::OPS,
+    bincount::OPS,
+    bits::OPS,
     cast::OPS,
     compare::OPS,
+    complex::OPS,
+    cross::OPS,
+    cumulative::OPS,
     division::OPS,
     einsum::OPS,
+    log_products::OPS,
     matmul::OPS,
     reduction::OPS,
+    search::OPS,
     select::OPS,
+    top_k::OPS,
     unary::OPS,
     unary_gradient::OPS,
 ];

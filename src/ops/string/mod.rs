@@ -15,6 +15,8 @@ mod split;
 mod substr;
 mod to_number;
 
+pub use hash_functions::fingerprint64;
+
 use ff_op::{Gradient, KernelContext, Op};
 use ff_tensor::{Result, TString, Tensor};
 

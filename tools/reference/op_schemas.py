@@ -1,6 +1,7 @@
-"""Writes `src/op/schema/ops.bin`: the schemas of all ops of the reference, without their descriptions.
+"""Writes `src/op/schema/ops.bin`: the schemas of all ops of the reference's C library, without their descriptions.
 
-Needs a Python that can import the reference (`tensorflow==2.21.0`).
+Needs a Python that can import the reference (`tensorflow==2.21.0`). The list comes from a process of its own that loads
+nothing but the C library: Python's modules register a hundred ops more, nearly all for their own tests.
 
     python tools/reference/op_schemas.py [--check]
 
@@ -10,9 +11,9 @@ is an OpList. `--check` writes nothing; it decodes the committed file and compar
 `TF_GetAllOpList` of the reference returns.
 """
 
-import ctypes
 import pathlib
 import struct
+import subprocess
 import sys
 
 import tensorflow
@@ -22,8 +23,15 @@ FILE = pathlib.Path(__file__).parents[2] / "src" / "op" / "schema" / "ops.bin"
 PROSE = ("summary", "description")
 
 
+PRINT_OP_LIST = """
+import ctypes, sys
 class Buffer(ctypes.Structure):
     _fields_ = [("data", ctypes.c_void_p), ("length", ctypes.c_size_t), ("deallocator", ctypes.c_void_p)]
+library = ctypes.CDLL(sys.argv[1])
+library.TF_GetAllOpList.restype = ctypes.POINTER(Buffer)
+buffer = library.TF_GetAllOpList().contents
+sys.stdout.buffer.write(ctypes.string_at(buffer.data, buffer.length))
+"""
 
 
 def without_prose(message):
@@ -38,10 +46,8 @@ def without_prose(message):
 
 def reference_ops():
     folder = pathlib.Path(tensorflow.__file__).parent
-    library = ctypes.CDLL(str(folder / "libtensorflow_cc.so.2"))
-    library.TF_GetAllOpList.restype = ctypes.POINTER(Buffer)
-    buffer = library.TF_GetAllOpList().contents
-    ops = op_def_pb2.OpList.FromString(ctypes.string_at(buffer.data, buffer.length))
+    command = [sys.executable, "-c", PRINT_OP_LIST, str(folder / "libtensorflow_cc.so.2")]
+    ops = op_def_pb2.OpList.FromString(subprocess.run(command, check=True, stdout=subprocess.PIPE).stdout)
     return sorted((without_prose(op) for op in ops.op), key=lambda op: op.name.encode())
 
 

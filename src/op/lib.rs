@@ -42,7 +42,7 @@ pub use record::{
     KernelRecord, LowerFn, NativeFn, Op, OpRecord, PrepareContext, PrepareFn, Prepared, ShapeFn,
 };
 pub use registry::Registry;
-pub use resource::{DEFAULT_CONTAINER, ResourceManager};
+pub use resource::{DEFAULT_CONTAINER, ResourceManager, unique_resource_name};
 pub use run_one::{RunOneHost, run_one};
 pub use shape_context::{HandleShapes, ShapeContext, ShapeHost, shape_from_value};
 pub use specialize::{Executable, Specialization};

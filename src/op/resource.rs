@@ -5,6 +5,7 @@ use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 use std::any::{Any, TypeId, type_name};
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 /// Container of resources that name none.
 pub const DEFAULT_CONTAINER: &str = "localhost";
@@ -21,6 +22,12 @@ pub struct ResourceManager {
 /// The last part of a Rust type's path, for messages and handles.
 fn short_type_name<T>() -> &'static str {
     type_name::<T>().rsplit("::").next().unwrap_or("")
+}
+
+/// The name by which messages call a resource of a node that gives it none: a number of this process and the node.
+pub fn unique_resource_name(node: &str) -> String {
+    static NEXT: AtomicU64 = AtomicU64::new(0);
+    format!("_{}_{node}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
 fn container_name(name: &str) -> &str {
@@ -43,9 +50,13 @@ impl ResourceManager {
     pub fn find<T: Any + Send + Sync>(&self, container: &str, name: &str) -> Result<Arc<T>> {
         let container = container_name(container);
         let containers = self.containers.read();
-        let found = containers
-            .get(container)
-            .and_then(|map| map.get(&(TypeId::of::<T>(), name.to_string())));
+        let map = containers.get(container).ok_or_else(|| {
+            status!(
+                NotFound,
+                "Container {container} does not exist. (Could not find resource: {container}/{name})"
+            )
+        })?;
+        let found = map.get(&(TypeId::of::<T>(), name.to_string()));
         found
             .and_then(|object| object.clone().downcast().ok())
             .ok_or_else(|| {

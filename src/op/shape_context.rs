@@ -4,7 +4,7 @@
 //! shapes, all values). Values that it asks for are recorded, so that a plan knows what its result depends on.
 
 use crate::{FunctionHost, NodeInfo};
-use ff_tensor::{DataType, PartialShape, Result, Tensor, bail, status};
+use ff_tensor::{DataType, PartialShape, Result, Status, Tensor, bail, status};
 use std::cell::Cell;
 
 /// Element type and shape of what each handle of a resource (or variant) tensor holds.
@@ -32,6 +32,11 @@ pub trait ShapeHost {
     /// The functions that the node can name, if there are any.
     fn functions(&self) -> Option<&dyn FunctionHost> {
         None
+    }
+
+    /// Whether a kernel is about to run.
+    fn in_step(&self) -> bool {
+        false
     }
 }
 
@@ -62,6 +67,7 @@ pub struct ShapeContext<'a> {
     outputs: Vec<PartialShape>,
     handles: Vec<Option<HandleShapes>>,
     values_read: Cell<u64>,
+    shapes_read: Cell<u64>,
 }
 
 impl<'a> ShapeContext<'a> {
@@ -75,6 +81,7 @@ impl<'a> ShapeContext<'a> {
             outputs,
             handles: Vec::new(),
             values_read: Cell::new(0),
+            shapes_read: Cell::new(0),
         }
     }
 
@@ -132,6 +139,7 @@ impl<'a> ShapeContext<'a> {
     /// The shape that the value of an input describes, as far as known.
     pub fn input_as_shape(&self, index: usize) -> Result<PartialShape> {
         self.note_read(index);
+        self.shapes_read.set(self.shapes_read.get() | 1 << index.min(63));
         self.host.input_as_shape(index)
     }
 
@@ -164,6 +172,27 @@ impl<'a> ShapeContext<'a> {
     /// Which inputs' values were asked for: bit `i` for input `i`, bit 63 for any from 63 on.
     pub fn values_read(&self) -> u64 {
         self.values_read.get()
+    }
+
+    /// Which of these values were asked for as shapes.
+    pub fn shapes_read(&self) -> u64 {
+        self.shapes_read.get()
+    }
+
+    /// Whether a kernel is about to run. The reference's kernels check shapes again, and word some errors in their own
+    /// way: a shape function that is to fail in their words asks here.
+    pub fn in_step(&self) -> bool {
+        self.host.in_step()
+    }
+
+    /// The error, in these words if a kernel is about to run.
+    #[cold]
+    pub fn in_words_of_kernel(&self, error: Status, words: impl FnOnce() -> String) -> Status {
+        if self.in_step() {
+            Status::new(error.code(), words())
+        } else {
+            error
+        }
     }
 
     /// What the resource or variant at an input holds, if known.

@@ -53,7 +53,10 @@ pub fn merged(context: &mut ShapeContext) -> Result<()> {
 
 /// The first two inputs are broadcast against each other.
 pub fn broadcast_binary(context: &mut ShapeContext) -> Result<()> {
-    let shape = broadcast(&context.input(0), &context.input(1))?;
+    let (a, b) = (context.input(0), context.input(1));
+    let shape = broadcast(&a, &b);
+    let shape = shape
+        .map_err(|error| context.in_words_of_kernel(error, || format!("Incompatible shapes: {a} vs. {b}")))?;
     context.set_output(0, shape);
     Ok(())
 }

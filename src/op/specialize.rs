@@ -301,4 +301,8 @@ impl ShapeHost for StepShapes<'_> {
     fn functions(&self) -> Option<&dyn FunctionHost> {
         Some(self.functions)
     }
+
+    fn in_step(&self) -> bool {
+        true
+    }
 }

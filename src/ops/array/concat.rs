@@ -5,7 +5,7 @@ use crate::movement::{Region, Writer, row_major};
 use ff_op::{
     Attrs, Gradient, GradientContext, Kernel, KernelContext, LowerContext, Op, OutputRef, ShapeContext,
 };
-use ff_tensor::{DataType, PartialShape, Result, Shape, dim, ensure};
+use ff_tensor::{DataType, PartialShape, Result, Shape, Status, dim, ensure, status};
 
 static CONCAT_V2: Op = Op {
     name: "ConcatV2",
@@ -67,22 +67,50 @@ fn concat_shape(context: &mut ShapeContext) -> Result<()> {
         context.set_output(0, PartialShape::of_rank(rank));
         return Ok(());
     };
-    let axis = place(axis, rank)?;
-    let mut result: Option<PartialShape> = None;
+    let axis = place(axis, rank).map_err(|error| {
+        let least = if axis < 0 { -axis } else { axis + 1 };
+        let built = status!(
+            InvalidArgument,
+            "Shape must be at least rank {least} but is rank {rank}"
+        );
+        context.in_words_of_kernel(built, || error.message().to_string())
+    })?;
+    // Extents before and after the axis agree; along it they add up.
+    let (mut before, mut after) = (
+        PartialShape::of_rank(axis),
+        PartialShape::of_rank(rank - 1 - axis),
+    );
     let mut total = 0;
-    for value in values {
-        let value = value.with_rank(rank)?;
+    for (index, value) in values.iter().enumerate() {
+        let value = value.with_rank(rank).map_err(|error| {
+            let words = format!("ConcatOp : Ranks of all input tensors should match: shape[0] = {} vs. shape[{index}] = {value}", values[0]);
+            context.in_words_of_kernel(error, || words)
+        })?;
+        let merged = before.merge(&value.slice(0, Some(axis as i64)));
+        let merged =
+            merged.and_then(|before| Ok((before, after.merge(&value.slice(axis as i64 + 1, None))?)));
+        (before, after) = merged.map_err(|error| misfit(context, error, values, index, axis))?;
         total = dim::add(total, value.dim(axis as i64))?;
-        let rest = value.with_dim(axis as i64, dim::UNKNOWN)?;
-        result = Some(match result {
-            Some(known) => known.merge(&rest)?,
-            None => rest,
-        });
     }
-    if let Some(result) = result {
-        context.set_output(0, result.with_dim(axis as i64, total)?);
-    }
+    context.set_output(0, before.concat(&PartialShape::new(&[total])).concat(&after));
     Ok(())
+}
+
+#[cold]
+fn misfit(
+    context: &ShapeContext,
+    error: Status,
+    values: &[PartialShape],
+    index: usize,
+    axis: usize,
+) -> Status {
+    let (first, value) = (&values[0], &values[index]);
+    let rank = first.rank().unwrap_or(0);
+    let differs = |at: &usize| *at != axis && first.dim(*at as i64) != value.dim(*at as i64);
+    let at = (0..rank).find(differs).unwrap_or(0);
+    context.in_words_of_kernel(error, || {
+        format!("ConcatOp : Dimension {at} in both shapes must be equal: shape[0] = {first} vs. shape[{index}] = {value}")
+    })
 }
 
 fn concat(context: &mut KernelContext) -> Result<()> {

@@ -155,13 +155,16 @@ fn gather(context: &mut KernelContext, axis: usize, batch: usize) -> Result<()> 
     context.set_output(0, writer.finish()?)
 }
 
-/// `[1,0]` for a place in a tensor of these extents.
+/// `[1,0]` for a place in a tensor of these extents; nothing for a scalar.
 pub fn position_text(position: usize, dims: &[i64]) -> String {
     let mut rest = position as i64;
     let mut all = Vec::new();
     for stride in row_major(dims) {
         all.push((rest / stride.max(1)).to_string());
         rest %= stride.max(1);
+    }
+    if all.is_empty() {
+        return String::new();
     }
     format!("[{}]", all.join(","))
 }

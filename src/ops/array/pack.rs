@@ -38,8 +38,13 @@ fn place(axis: i64, rank: usize) -> Result<usize> {
 
 fn pack_shape(context: &mut ShapeContext) -> Result<()> {
     let mut element = PartialShape::unknown();
-    for input in context.inputs() {
-        element = element.merge(input)?;
+    for (index, input) in context.inputs().iter().enumerate() {
+        element = element.merge(input).map_err(|error| {
+            context.in_words_of_kernel(error, || {
+                let first = &context.inputs()[0];
+                format!("Shapes of all inputs must match: values[0].shape = {first} != values[{index}].shape = {input}")
+            })
+        })?;
     }
     let Some(dims) = element.dims() else { return Ok(()) };
     let mut dims = dims.to_vec();

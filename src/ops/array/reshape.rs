@@ -2,7 +2,7 @@
 
 use crate::math::gradients::{shape_of, typed};
 use ff_op::{Gradient, GradientContext, Kernel, KernelContext, LowerContext, Op, ShapeContext};
-use ff_tensor::{DataType, PartialShape, Result, Shape, bail, dim, ensure, status};
+use ff_tensor::{DataType, PartialShape, Result, Shape, Status, bail, dim, ensure, status};
 
 static RESHAPE: Op = Op {
     name: "Reshape",
@@ -38,7 +38,10 @@ fn view(context: &mut KernelContext) -> Result<()> {
 /// The wanted shape with at most one extent of -1, which takes what is left.
 fn reshape_shape(context: &mut ShapeContext) -> Result<()> {
     let input = context.input(0);
-    let wanted = context.input_as_shape(1)?;
+    let wanted = match context.input_as_shape(1) {
+        Ok(wanted) => wanted,
+        Err(error) => return Err(wrong_sizes(context, error)),
+    };
     let Some(wanted_dims) = wanted.dims() else {
         return Ok(());
     };
@@ -79,18 +82,28 @@ fn reshape_shape(context: &mut ShapeContext) -> Result<()> {
             context.set_output(0, PartialShape::new(&dims));
             return Ok(());
         }
-        ensure!(
-            total % known == 0,
-            InvalidArgument,
-            "Input to reshape is a tensor with {total} values, but the requested shape requires a multiple of {known}"
-        );
+        if total % known != 0 {
+            let error = status!(
+                InvalidArgument,
+                "Dimension size must be evenly divisible by {known} but is {total}"
+            );
+            return Err(context.in_words_of_kernel(error, || {
+                format!("Input to reshape is a tensor with {total} values, but the requested shape requires a multiple of {known}")
+            }));
+        }
         dims[*axis] = total / known;
     } else if total >= 0 && unknown.is_empty() {
-        ensure!(
-            total == known,
-            InvalidArgument,
-            "Input to reshape is a tensor with {total} values, but the requested shape has {known}"
-        );
+        if total != known {
+            let error = status!(
+                InvalidArgument,
+                "Cannot reshape a tensor with {total} elements to shape {wanted} ({known} elements)"
+            );
+            return Err(context.in_words_of_kernel(error, || {
+                format!(
+                    "Input to reshape is a tensor with {total} values, but the requested shape has {known}"
+                )
+            }));
+        }
     } else if let (Some(input_dims), [axis]) = (input.dims(), &unknown[..]) {
         // Of both sides, one extent is unknown: it must be what makes the products equal.
         let unknown_input = input_dims.iter().filter(|extent| **extent < 0).count();
@@ -101,6 +114,22 @@ fn reshape_shape(context: &mut ShapeContext) -> Result<()> {
     }
     context.set_output(0, PartialShape::new(&dims));
     Ok(())
+}
+
+/// The error of a shape operand that is none.
+#[cold]
+fn wrong_sizes(context: &ShapeContext, error: Status) -> Status {
+    let shape = context.input(1);
+    if shape.rank() != Some(1) {
+        return context.in_words_of_kernel(error, || format!("sizes input must be 1-D, not {shape}"));
+    }
+    let sizes = context.input_as_i64s(1).ok().flatten().unwrap_or_default();
+    match sizes.iter().position(|&size| size < -1) {
+        Some(at) => context.in_words_of_kernel(error, || {
+            format!("Size {at} must be non-negative, not {}", sizes[at])
+        }),
+        None => error,
+    }
 }
 
 fn lower_reshape(context: &mut LowerContext) -> Result<()> {

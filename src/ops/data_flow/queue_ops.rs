@@ -107,7 +107,12 @@ fn make(context: &mut KernelContext) -> Result<()> {
     let capacity = attrs.int("capacity")?;
     let manager: &Arc<ResourceManager> = context.resources();
     manager.find_or_create(container, name, || {
-        Ok(Queue::new(name.to_string(), types, shapes, capacity))
+        let shown = if shared.is_empty() {
+            ff_op::unique_resource_name(name)
+        } else {
+            shared.to_string()
+        };
+        Ok(Queue::new(shown, types, shapes, capacity))
     })?;
     let handle = ResourceHandle::new(HandleInfo {
         device: context.host().device_name().to_string(),

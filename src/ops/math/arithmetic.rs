@@ -7,7 +7,7 @@ use crate::elementwise::zip_same;
 use ff_hlo::Opcode;
 use ff_kernels::elementwise::cost;
 use ff_kernels::math::Real;
-use ff_op::{Gradient, GradientContext, Kernel, KernelContext, LowerContext, Op, shapes};
+use ff_op::{Gradient, GradientContext, Kernel, KernelContext, LowerContext, Op, ShapeContext, shapes};
 use ff_tensor::{DataType, Result, TString, Tensor, bail};
 
 /// An op that is one HLO opcode with broadcasting.
@@ -84,7 +84,7 @@ static SQUARED_DIFFERENCE: Op = Op {
 };
 static ADD_N: Op = Op {
     name: "AddN",
-    shape: shapes::merged,
+    shape: add_n_shape,
     kernels: &[
         Kernel::native(add_n).for_types(FAST),
         Kernel::native(add_lists).for_types(&[("T", &[DataType::VARIANT])]),
@@ -94,6 +94,18 @@ static ADD_N: Op = Op {
     gradient: Gradient::Fn(add_n_gradient),
     ..Op::PURE
 };
+
+fn add_n_shape(context: &mut ShapeContext) -> Result<()> {
+    shapes::merged(context).map_err(|error| {
+        let first = context.input(0);
+        let other = |index: &usize| !context.input(*index).is_compatible_with(&first);
+        let index = (1..context.num_inputs()).find(other).unwrap_or(0);
+        let (name, input) = (&context.node().name, context.input(index));
+        context.in_words_of_kernel(error, || {
+            format!("Inputs to operation {name} of type AddN must have the same size and shape.  Input 0: {first} != input {index}: {input}")
+        })
+    })
+}
 
 /// Every op of this file.
 pub static OPS: &[&Op] = &[

@@ -4,7 +4,7 @@ use super::gradients::typed;
 use super::matmul_kernel::{batch_mat_mul, mat_mul, prepare};
 use ff_hlo::DotDims;
 use ff_op::{Gradient, GradientContext, Kernel, LowerContext, Op, OutputRef, ShapeContext, shapes};
-use ff_tensor::{DataType, PartialShape, Result, dim, ensure};
+use ff_tensor::{DataType, PartialShape, Result, dim};
 
 /// Types with native kernels: gemm microkernels with constant right sides packed once.
 const NATIVE: &[DataType] = &[
@@ -52,7 +52,12 @@ pub static OPS: &[&Op] = &[&MAT_MUL, &BATCH_MAT_MUL, &BATCH_MAT_MUL_V2, &BATCH_M
 
 /// `[m, k] x [k, n] = [m, n]`, either transposed.
 fn shape(context: &mut ShapeContext) -> Result<()> {
-    let (a, b) = (context.input_with_rank(0, 2)?, context.input_with_rank(1, 2)?);
+    let matrix = |index| {
+        context
+            .input_with_rank(index, 2)
+            .map_err(|error| context.in_words_of_kernel(error, || format!("In[{index}] ndims must be >= 2")))
+    };
+    let (a, b) = (matrix(0)?, matrix(1)?);
     let (transpose_a, transpose_b) = (
         context.attrs().bool("transpose_a")?,
         context.attrs().bool("transpose_b")?,
@@ -67,12 +72,11 @@ fn shape(context: &mut ShapeContext) -> Result<()> {
     } else {
         (b.dim(0), b.dim(1))
     };
-    ensure!(
-        k < 0 || k2 < 0 || k == k2,
-        InvalidArgument,
-        "Dimensions must be equal, but are {k} and {k2} for '{}' (op: 'MatMul') with input shapes: {a}, {b}.",
-        context.node().describe()
-    );
+    dim::merge(k, k2).map_err(|error| {
+        context.in_words_of_kernel(error, || {
+            format!("Matrix size-incompatible: In[0]: {a}, In[1]: {b}")
+        })
+    })?;
     context.set_output(0, PartialShape::new(&[m, n]));
     Ok(())
 }
@@ -90,10 +94,13 @@ fn lower(context: &mut LowerContext) -> Result<()> {
 
 /// `[..., m, k] x [..., k, n]`, leading axes broadcast.
 fn batch_shape(context: &mut ShapeContext) -> Result<()> {
-    let (a, b) = (
-        context.input_with_rank_at_least(0, 2)?,
-        context.input_with_rank_at_least(1, 2)?,
-    );
+    let matrices = |index| {
+        context.input_with_rank_at_least(index, 2).map_err(|error| {
+            let rank = context.input(index).rank().unwrap_or(0);
+            context.in_words_of_kernel(error, || format!("In[{index}] ndims must be >= 2: {rank}"))
+        })
+    };
+    let (a, b) = (matrices(0)?, matrices(1)?);
     let (adj_x, adj_y) = (context.attrs().bool("adj_x")?, context.attrs().bool("adj_y")?);
     let (m, k) = if adj_x {
         (a.dim(-1), a.dim(-2))
@@ -105,11 +112,23 @@ fn batch_shape(context: &mut ShapeContext) -> Result<()> {
     } else {
         (b.dim(-2), b.dim(-1))
     };
-    dim::merge(k, k2)?;
+    dim::merge(k, k2).map_err(|error| {
+        let adjoint = (u8::from(adj_x), u8::from(adj_y));
+        context.in_words_of_kernel(error, || {
+            format!(
+                "Matrix size-incompatible: In[0]: {a}, In[1]: {b} {} {}",
+                adjoint.0, adjoint.1
+            )
+        })
+    })?;
     let (a_batch, b_batch) = (a.slice(0, Some(-2)), b.slice(0, Some(-2)));
     let batch = match context.node().op_name() {
         "BatchMatMul" => a_batch.merge(&b_batch)?,
-        _ => shapes::broadcast(&a_batch, &b_batch)?,
+        _ => shapes::broadcast(&a_batch, &b_batch).map_err(|error| {
+            context.in_words_of_kernel(error, || {
+                format!("In[0] and In[1] must have compatible batch dimensions: {a} vs. {b}")
+            })
+        })?,
     };
     context.set_output(0, batch.concat(&PartialShape::new(&[m, n])));
     Ok(())

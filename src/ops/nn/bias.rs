@@ -43,10 +43,17 @@ fn channel_axis(attrs: &Attrs, rank: usize) -> Result<usize> {
 
 fn shape(context: &mut ShapeContext) -> Result<()> {
     let value = context.input_with_rank_at_least(0, 2)?;
-    let bias = context.input_with_rank(1, 1)?;
+    let bias = context.input_with_rank(1, 1).map_err(|error| {
+        context.in_words_of_kernel(error, || format!("Biases must be 1D: {}", context.input(1)))
+    })?;
     if let Some(rank) = value.rank() {
         let axis = channel_axis(context.attrs(), rank)? as i64;
-        let channels = ff_tensor::dim::merge(value.dim(axis), bias.dim(0))?;
+        let channels = ff_tensor::dim::merge(value.dim(axis), bias.dim(0)).map_err(|error| {
+            let place = if axis + 1 == rank as i64 { "last" } else { "channel" };
+            context.in_words_of_kernel(error, || {
+                format!("Must provide as many biases as the {place} dimension of the input tensor: {bias} vs. {value}")
+            })
+        })?;
         context.set_output(0, value.with_dim(axis, channels)?);
     }
     Ok(())

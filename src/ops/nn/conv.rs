@@ -4,7 +4,7 @@ use super::conv_kernel::{convolve, convolve_depthwise, prepare};
 use super::geometry::{Axis, Format, Padding, axis, output_extent};
 use ff_hlo::{ConvolutionConfig, ConvolutionDims, Window, WindowDimension};
 use ff_op::{Attrs, Gradient, GradientContext, Kernel, LowerContext, Op, OutputRef, ShapeContext};
-use ff_tensor::{DataType, Result, ensure};
+use ff_tensor::{DataType, Result, ensure, status};
 
 /// Types with native kernels: packed filters and implicit products.
 pub const NATIVE: &[(&str, &[DataType])] = &[("T", &[DataType::FLOAT, DataType::DOUBLE])];
@@ -60,29 +60,26 @@ fn shape(context: &mut ShapeContext, spatial: usize, depthwise: bool) -> Result<
     let padding = Padding::of(attrs, format)?;
     let channels = input.dim(format.channels() as i64);
     let (filter_in, filter_out) = (filter.dim(spatial as i64), filter.dim(spatial as i64 + 1));
-    let name = context.node().op_name();
+    let uneven =
+        || format!("input depth must be evenly divisible by filter depth: {channels} vs {filter_in}");
     let out = if depthwise {
-        ensure!(
-            channels < 0 || filter_in < 0 || channels == filter_in,
-            InvalidArgument,
-            "Dimensions must be equal, but are {channels} and {filter_in} for '{}' (op: '{name}') with input shapes: {input}, {filter}.",
-            context.node().describe()
-        );
+        ff_tensor::dim::merge(channels, filter_in)
+            .map_err(|error| context.in_words_of_kernel(error, uneven))?;
         ff_tensor::dim::mul(filter_in.max(channels), filter_out)?
     } else {
-        ensure!(
-            channels <= 0 || filter_in < 0 || (filter_in > 0 && channels % filter_in == 0),
-            InvalidArgument,
-            "Depth of input ({channels}) is not a multiple of input depth of filter ({filter_in}) for '{}' (op: '{name}') with input shapes: {input}, {filter}.",
-            context.node().describe()
-        );
+        if channels > 0 && filter_in >= 0 && (filter_in == 0 || channels % filter_in != 0) {
+            let error = status!(
+                InvalidArgument,
+                "Depth of input ({channels}) is not a multiple of input depth of filter ({filter_in})"
+            );
+            return Err(context.in_words_of_kernel(error, uneven));
+        }
         if channels > 0 && filter_in > 0 && filter_out >= 0 {
             let groups = channels / filter_in;
             ensure!(
                 filter_out % groups == 0,
                 InvalidArgument,
-                "Depth of output ({filter_out}) is not a multiple of the number of groups ({groups}) for '{}'",
-                context.node().describe()
+                "Depth of output ({filter_out}) is not a multiple of the number of groups ({groups})"
             );
         }
         filter_out

@@ -137,9 +137,11 @@ fn session_outputs(state: &GraphState, outputs: &[TF_Output]) -> Result<Vec<Outp
         state.output_of(*output).map_err(|error| match output.operation() {
             Some(operation) => status!(
                 InvalidArgument,
-                "Tensor {}:{}, specified in either feed_devices or fetch_devices was not found in the Graph",
+                "Tensor {}:{}{}, specified in either feed_devices or fetch_devices was not found in the Graph",
                 operation.name_text(),
-                output.index
+                output.index,
+                // A negative index is no index to the reference, but a part of the name.
+                if output.index < 0 { ":0" } else { "" }
             ),
             None => error,
         })

@@ -20,6 +20,8 @@ pub struct NodeInfo {
     pub input_types: Vec<DataType>,
     /// One type per output, references marked.
     pub output_types: Vec<DataType>,
+    /// For a node that stands in the place of a call: the function and the node of its body. Errors name these.
+    pub origin: Option<(Arc<str>, Arc<NodeInfo>)>,
     /// End of each input argument's inputs: a list argument has many.
     input_ends: Vec<u32>,
     /// End of each output argument's outputs.
@@ -39,6 +41,7 @@ impl NodeInfo {
             attrs,
             input_types,
             output_types,
+            origin: None,
             input_ends,
             output_ends,
         })
@@ -75,9 +78,13 @@ impl NodeInfo {
         Ok(self.output_range(index))
     }
 
-    /// `{{node name}}`, as error messages name a node.
+    /// `{{node name}}`, as error messages name a node; `{{function_node f}}{{node name}}` for one of a function's body
+    /// that was put in the place of a call.
     pub fn describe(&self) -> String {
-        format!("{{{{node {}}}}}", self.name)
+        match &self.origin {
+            Some((function, node)) => format!("{{{{function_node {function}}}}}{{{{node {}}}}}", node.name),
+            None => format!("{{{{node {}}}}}", self.name),
+        }
     }
 }
 

@@ -2,10 +2,20 @@
 
 use crate::{KernelRecord, Op, OpRecord, schema};
 use ff_proto::OpDef;
-use ff_tensor::{Result, bail, status};
+use ff_tensor::{Result, Status, bail, status};
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
+
+/// The reference's text, which programs match on and people search for.
+#[cold]
+fn not_registered(name: &str) -> Status {
+    status!(
+        NotFound,
+        "Op type not registered '{name}' in binary running on {}. Make sure the Op and Kernel are registered in the binary running in this process. Note that if you are loading a saved graph which used ops from tf.contrib (e.g. `tf.contrib.resampler`), accessing should be done before importing the graph, as contrib ops are lazily registered when the module is first accessed.",
+        ff_platform::environment::host_name()
+    )
+}
 
 /// Ops by name. Records are made when first asked for and never change; adding a kernel makes a new record.
 pub struct Registry {
@@ -34,9 +44,7 @@ impl Registry {
         if let Some(record) = self.records.read().get(name) {
             return Ok(record.clone());
         }
-        let def = schema::find(name).ok_or_else(|| {
-            status!(NotFound, "Op type not registered '{name}' in binary running on this machine. Make sure the Op and Kernel are registered in the binary running in this process.")
-        })?;
+        let def = schema::find(name).ok_or_else(|| not_registered(name))?;
         let record = Arc::new(match self.statics.get(name) {
             Some(op) => OpRecord::from_static(def, op),
             None => OpRecord::schema_only(def),

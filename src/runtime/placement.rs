@@ -4,7 +4,11 @@ use crate::device::Device;
 use crate::options::SessionOptions;
 use crate::plan::Signature;
 use ff_graph::Graph;
-use ff_tensor::{Result, bail};
+use ff_op::NodeInfo;
+use ff_tensor::{Result, bail, ensure};
+
+/// The number that the reference gives to the first node of a graph, after source and sink.
+const FIRST_NODE: u32 = 2;
 
 /// A device as a node asks for it; what is not said fits any.
 #[derive(Default, Debug, PartialEq)]
@@ -50,23 +54,26 @@ impl DeviceSpec<'_> {
     }
 }
 
-/// INVALID_ARGUMENT when a node that can run asks for a device that is not there, unless placement is soft.
+/// INVALID_ARGUMENT when a node calls a function that is not there, or asks for a device that is not there, unless placement is soft.
 pub fn check(
     graph: &Graph,
     _signature: &Signature,
     devices: &[Device],
     options: &SessionOptions,
 ) -> Result<()> {
-    for (_, node) in graph.nodes() {
+    for (id, node) in graph.nodes() {
+        check_function(graph, &node.info)?;
         let wanted = &node.info.device;
         if wanted.is_empty() {
             continue;
         }
+        let name = &node.info.name;
         let Some(spec) = parse(wanted) else {
             bail!(
                 InvalidArgument,
-                "Malformed device specification '{wanted}' in node: {}",
-                node.info.describe()
+                "Malformed device specification '{wanted}' in node: {{name:'{name}' id:{} op device:{{requested: '{wanted}', assigned: ''}} def:{{{}}}}}\n\t [[{name}]]",
+                id + FIRST_NODE,
+                ff_graph::describe(graph, id)
             );
         };
         let found = devices
@@ -77,12 +84,33 @@ pub fn check(
             let names: Vec<&str> = devices.iter().map(|device| device.name.as_str()).collect();
             bail!(
                 InvalidArgument,
-                "Cannot assign a device for operation {}: Operation was explicitly assigned to {wanted} but available devices are [ {} ]. Make sure the device specification refers to a valid device.",
-                node.info.name,
-                names.join(", ")
+                "Cannot assign a device for operation {name}: {} was explicitly assigned to {wanted} but available devices are [ {} ]. Make sure the device specification refers to a valid device.{}\n\t [[{name}]]",
+                node.info.describe(),
+                names.join(", "),
+                match spec.kind.as_deref() {
+                    Some("GPU") => " The requested device appears to be a GPU, but CUDA is not enabled.",
+                    _ => "",
+                }
             );
         }
     }
+    Ok(())
+}
+
+/// INVALID_ARGUMENT for a call of a function that the library does not have.
+fn check_function(graph: &Graph, info: &NodeInfo) -> Result<()> {
+    if !matches!(info.op_name(), "PartitionedCall" | "StatefulPartitionedCall") {
+        return Ok(());
+    }
+    let Ok(function) = info.attrs.func("f") else {
+        return Ok(());
+    };
+    ensure!(
+        graph.functions().find(&function.name).is_ok(),
+        InvalidArgument,
+        "Failed to find function \"{}\" in function library: ",
+        function.name
+    );
     Ok(())
 }
 

@@ -13,13 +13,12 @@ use ff_graph::{Graph, NodeId};
 use ff_kernels::ThreadPool;
 use ff_op::OutputRef;
 use ff_proto::{RunMetadata, RunOptions, run_options::TraceLevel};
-use ff_tensor::{Result, Tensor, bail, ensure, status};
+use ff_tensor::{Code, Result, Status, Tensor, bail, ensure, status};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::any::Any;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
-use std::time::Duration;
 
 /// A graph that clients extend while sessions run it.
 pub type SharedGraph = Mutex<Graph>;
@@ -161,12 +160,14 @@ impl Session {
             .options
             .and_then(|options| milliseconds(options.timeout_in_ms));
         let timeout = timeout.or_else(|| self.options.operation_timeout());
-        let _watch =
-            timeout.map(|timeout| crate::watchdog::watch(&step.cancellation, timeout, timed_out(timeout)));
+        let _watch = timeout.map(|timeout| crate::watchdog::watch(&step.cancellation, timeout, timed_out()));
         self.running.lock().insert(step.id, step.cancellation.clone());
         let result = executor::run(plan, feeds, &**step, trace);
         self.running.lock().remove(&step.id);
-        result
+        // Which node was waiting says nothing: all were stopped.
+        let is_late =
+            |error: &Status| error.code() == Code::DeadlineExceeded && error.message().starts_with(TIMED_OUT);
+        result.map_err(|error| if is_late(&error) { timed_out() } else { error })
     }
 
     /// The plan for a signature: a kept one, or a new one.
@@ -228,12 +229,10 @@ impl Session {
     }
 }
 
-fn timed_out(timeout: Duration) -> ff_tensor::Status {
-    status!(
-        DeadlineExceeded,
-        "Timed out waiting for notification after {} ms",
-        timeout.as_millis()
-    )
+const TIMED_OUT: &str = "Timed out waiting for notification";
+
+fn timed_out() -> Status {
+    Status::new(Code::DeadlineExceeded, TIMED_OUT)
 }
 
 fn traced(request: &RunRequest) -> bool {

@@ -65,6 +65,7 @@ fn called(graph: &Graph, info: &NodeInfo) -> Option<FunctionRef> {
 
 /// A body to put in, and the functions whose bodies it lies in.
 struct Body {
+    name: Arc<str>,
     function: Arc<FunctionBody>,
     prefix: String,
     within: Vec<String>,
@@ -104,6 +105,7 @@ impl Inliner {
         let body = self.bodies.get(function)?.clone()?;
         let within = within.iter().cloned().chain([function.name.clone()]).collect();
         Some(Body {
+            name: function.name.as_str().into(),
             function: body,
             prefix: String::new(),
             within,
@@ -245,6 +247,7 @@ impl Inliner {
         }
         let mut info = (*node.info).clone();
         info.name = format!("{}/{}", body.prefix, node.info.name);
+        info.origin = Some((body.name.clone(), node.info.clone()));
         let new = self.rebuild.add(Arc::new(info), inputs, waits)?;
         self.rebuild
             .graph

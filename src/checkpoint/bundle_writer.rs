@@ -6,7 +6,7 @@ use crate::table_writer::TableWriter;
 use crate::{BundleReader, TensorSlice, crc};
 use ff_platform::{WritableFile, files};
 use ff_proto::{BundleEntryProto, BundleHeaderProto, Message, VersionDef};
-use ff_tensor::{DataType, Result, Shape, Tensor, bail, ensure};
+use ff_tensor::{Code, DataType, Result, Shape, Tensor, bail, ensure};
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
@@ -25,8 +25,21 @@ pub struct BundleWriter {
     alignment: i64,
 }
 
+/// Makes the folder of a prefix if needed, but not the folders that it lies in: NOT_FOUND without those.
+fn make_folder_of(prefix: &str) -> Result<()> {
+    match prefix.rsplit_once('/') {
+        Some((folder, _)) if !folder.is_empty() && !files::is_directory(folder) => {
+            match files::create_directory(folder) {
+                Err(error) if error.code() == Code::AlreadyExists => Ok(()),
+                result => result,
+            }
+        }
+        _ => Ok(()),
+    }
+}
+
 impl BundleWriter {
-    /// Starts a bundle; makes the folder of the prefix if needed.
+    /// Starts a bundle; makes the folder of the prefix if needed, in a folder that exists.
     pub fn create(prefix: &str) -> Result<BundleWriter> {
         BundleWriter::create_aligned(prefix, 1)
     }
@@ -38,11 +51,7 @@ impl BundleWriter {
             InvalidArgument,
             "the alignment of a bundle cannot be 0"
         );
-        if let Some((folder, _)) = prefix.rsplit_once('/')
-            && !folder.is_empty()
-        {
-            files::create_directories(folder)?;
-        }
+        make_folder_of(prefix)?;
         let temporary = files::temporary_beside(&data_path(prefix, 0, 1));
         Ok(BundleWriter {
             prefix: prefix.to_string(),
@@ -252,11 +261,7 @@ pub fn merge_bundles(prefixes: &[impl AsRef<str>], merged: &str, allow_missing: 
             "At least one prefix checkpoint file must exist, but none existed."
         );
     };
-    if let Some((folder, _)) = merged.rsplit_once('/')
-        && !folder.is_empty()
-    {
-        files::create_directories(folder)?;
-    }
+    make_folder_of(merged)?;
     header.num_shards = shards.len() as i32;
     write_index(merged, &header, &entries, || {
         for (number, shard) in shards.iter().enumerate() {

@@ -56,19 +56,64 @@ fn read(directory: &str) -> Result<SavedModel> {
     let base = directory.trim_end_matches('/');
     let binary = format!("{base}/saved_model.pb");
     if files::exists(&binary) {
-        return SavedModel::decode(Bytes::from(files::read(&binary)?))
-            .map_err(|error| status!(DataLoss, "Can't parse {binary} as binary proto: {error}"));
+        return parse(&binary, files::read(&binary)?);
     }
     let text = format!("{base}/saved_model.pbtxt");
     if files::exists(&text) {
         let content = String::from_utf8_lossy(&files::read(&text)?).into_owned();
         return ff_proto::text::parse(&content)
-            .map_err(|error| status!(DataLoss, "Can't parse {text} as text proto: {error}"));
+            .map_err(|_| status!(DataLoss, "Can't parse {text} as text proto"));
     }
     Err(status!(
         NotFound,
         "Could not find SavedModel .pb or .pbtxt at supplied export directory path: {directory}. Check that the directory exists and that you have the right permissions for accessing it."
     ))
+}
+
+/// The model in these bytes.
+///
+/// The reference reads files in pieces and forgets what was wrong once it has reached the end: OUT_OF_RANGE for damaged
+/// files of less than one piece, and for those that end too early. DATA_LOSS for others.
+fn parse(path: &str, bytes: Vec<u8>) -> Result<SavedModel> {
+    const PIECE: usize = 512 << 10;
+    let length = bytes.len();
+    SavedModel::decode(known_fields(Bytes::from(bytes))).map_err(|error| {
+        if length < PIECE || error.to_string().contains("buffer underflow") {
+            status!(OutOfRange, "Read less bytes than requested")
+        } else {
+            status!(DataLoss, "Can't parse {path} as binary proto")
+        }
+    })
+}
+
+/// The bytes without the fields that a SavedModel has in another form. Readers are to skip those: another message, as a
+/// frozen graph, is then a model without meta graphs. Bytes that are no message stay as they are.
+fn known_fields(bytes: Bytes) -> Bytes {
+    use prost::encoding::{DecodeContext, WireType, decode_key, skip_field};
+    let mut rest = bytes.clone();
+    let (mut kept, mut all) = (Vec::new(), true);
+    while !rest.is_empty() {
+        let start = bytes.len() - rest.len();
+        let Ok((number, form)) = decode_key(&mut rest) else {
+            return bytes;
+        };
+        if skip_field(form, number, &mut rest, DecodeContext::default()).is_err() {
+            return bytes;
+        }
+        if matches!(
+            (number, form),
+            (1, WireType::Varint) | (2, WireType::LengthDelimited)
+        ) {
+            kept.push(start..bytes.len() - rest.len());
+        } else {
+            all = false;
+        }
+    }
+    if all {
+        return bytes;
+    }
+    let kept: Vec<&[u8]> = kept.into_iter().map(|range| &bytes[range]).collect();
+    Bytes::from(kept.concat())
 }
 
 fn find_meta_graph(saved_model: SavedModel, tags: &[String]) -> Result<MetaGraphDef> {
@@ -83,10 +128,10 @@ fn find_meta_graph(saved_model: SavedModel, tags: &[String]) -> Result<MetaGraph
     };
     let found = saved_model.meta_graphs.into_iter().find(fits);
     found.ok_or_else(|| {
-        let list: String = wanted.iter().map(|tag| format!("{tag} ")).collect();
+        let list = Vec::from_iter(wanted).join(" ");
         status!(
             NotFound,
-            "Could not find meta graph def matching supplied tags: {{ {list}}}. To inspect available tag-sets in the SavedModel, please use the SavedModel CLI: `saved_model_cli`"
+            "Could not find meta graph def matching supplied tags: {{ {list} }}. To inspect available tag-sets in the SavedModel, please use the SavedModel CLI: `saved_model_cli`"
         )
     })
 }

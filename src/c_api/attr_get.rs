@@ -11,8 +11,9 @@ use crate::ffi::{Enum, Handle, Out, Room, Text, c_count, missing, put};
 use crate::guard::{guard, guard_or, quiet};
 use crate::operation::{TF_Operation, look};
 use crate::tensor::TF_Tensor;
+use ff_graph::Node;
 use ff_op::{AttrValue, Attrs};
-use ff_tensor::{PartialShape, Result, Tensor, bail, ensure, status};
+use ff_tensor::{PartialShape, Result, Status, Tensor, bail, ensure, status};
 use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::ptr::null_mut;
 
@@ -47,12 +48,16 @@ fn with_attr<T>(
     let name = name.text("attr_name")?;
     look(operation, |node, _| match node.info.attrs.get(&name) {
         Some(value) => see(value, &name),
-        None => Err(status!(
-            InvalidArgument,
-            "Operation '{}' has no attr named '{name}'.",
-            node.info.name
-        )),
+        None => Err(no_attr(node, &name)),
     })
+}
+
+fn no_attr(node: &Node, name: &str) -> Status {
+    status!(
+        InvalidArgument,
+        "Operation '{}' has no attr named '{name}'.",
+        node.info.name
+    )
 }
 
 /// A single value by one of the typed getters, with the reference's texts.
@@ -69,7 +74,7 @@ fn single<T>(
         }
         get(attrs, &name).map_err(|error| {
             let text = error.message().split('\n').next().unwrap_or_default();
-            ff_tensor::Status::new(error.code(), text)
+            Status::new(error.code(), text)
         })
     })
 }
@@ -98,7 +103,14 @@ pub extern "C" fn TF_OperationGetAttrMetadata(
     status: Option<&mut TF_Status>,
 ) -> TF_AttrMetadata {
     guard_or(status, NO_METADATA, || {
-        with_attr(oper, attr_name, |value, _| Ok(metadata(value)))
+        with_attr(oper, attr_name, |value, name| {
+            ensure!(
+                !matches!(value, AttrValue::Unset),
+                InvalidArgument,
+                "Attribute '{name}' has no value set"
+            );
+            Ok(metadata(value))
+        })
     })
 }
 
@@ -137,6 +149,7 @@ pub(crate) fn metadata(value: &AttrValue) -> TF_AttrMetadata {
         AttrValue::Tensors(list) => (6, Some(list.len()), -1),
         AttrValue::Funcs(list) => (8, Some(list.len()), -1),
         AttrValue::EmptyList => (0, Some(0), -1),
+        AttrValue::Unset => (0, None, -1),
     };
     TF_AttrMetadata {
         is_list: c_uchar::from(length.is_some()),
@@ -501,7 +514,11 @@ pub extern "C" fn TF_OperationGetAttrValueProto(
     status: Option<&mut TF_Status>,
 ) {
     guard(status, || {
-        let proto = with_attr(oper, attr_name, |value, _| Ok(value.to_proto()))?;
+        let name = attr_name.text("attr_name")?;
+        let proto = look(oper, |node, graph| {
+            let proto = ff_graph::export_attr(graph, node, &name);
+            proto.ok_or_else(|| no_attr(node, &name))
+        })?;
         fill(output_attr_value, &proto)
     });
 }

@@ -283,8 +283,8 @@ pub extern "C" fn TF_SetAttrTensorList(
     });
 }
 
-/// Sets an attribute to what a serialized `AttrValue` holds. INVALID_ARGUMENT for other bytes; one without a value sets
-/// nothing.
+/// Sets an attribute to what a serialized `AttrValue` holds. INVALID_ARGUMENT for other bytes; one without a value makes an
+/// attribute without a value.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_SetAttrValueProto(
     desc: Option<&mut TF_OperationDescription>,
@@ -295,10 +295,8 @@ pub extern "C" fn TF_SetAttrValueProto(
 ) {
     guard(status, || {
         let description = given_mut(desc, "desc")?;
-        match decode_value(proto.bytes(proto_len, "proto")?)? {
-            Some(value) => description.set_attr(attr_name, value),
-            None => Ok(()),
-        }
+        let value = decode_value(proto.bytes(proto_len, "proto")?)?;
+        description.set_attr(attr_name, value.unwrap_or(AttrValue::Unset))
     });
 }
 

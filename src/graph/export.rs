@@ -1,7 +1,7 @@
 //! A graph, a node, a function library as their messages.
 
 use crate::{FunctionLibrary, Graph, Node, NodeId};
-use ff_proto::{FunctionDefLibrary, GradientDef, GraphDef, NodeDef};
+use ff_proto::{AttrValue, FunctionDefLibrary, GradientDef, GraphDef, NodeDef, attr_value};
 
 /// The graph as a message: all nodes with all attributes, functions, versions.
 pub fn export_graph_def(graph: &Graph) -> GraphDef {
@@ -45,10 +45,23 @@ pub fn export_node_def(graph: &Graph, node: &Node) -> NodeDef {
             .info
             .attrs
             .iter()
-            .map(|(name, value)| (name.to_string(), value.to_proto()))
+            .filter_map(|(name, _)| Some((name.to_string(), export_attr(graph, node, name)?)))
             .collect(),
         ..NodeDef::default()
     }
+}
+
+/// An attribute of a node as a message: that which it was imported as, where the form of a tensor is a matter of choice.
+pub fn export_attr(graph: &Graph, node: &Node, name: &str) -> Option<AttrValue> {
+    let value = node.info.attrs.get(name)?;
+    if name == "value"
+        && let Some(id) = graph.find(&node.info.name)
+        && let Some(given) = graph.given_value(id)
+    {
+        let value = attr_value::Value::Tensor(Box::new(given.clone()));
+        return Some(AttrValue { value: Some(value) });
+    }
+    Some(value.to_proto())
 }
 
 /// All functions and their gradients as a message.

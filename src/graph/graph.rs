@@ -6,9 +6,9 @@
 use crate::FunctionLibrary;
 use crate::name_index::NameIndex;
 use ff_op::{HandleShapes, NodeInfo, OutputRef, Registry};
-use ff_proto::VersionDef;
+use ff_proto::{TensorProto, VersionDef};
 use ff_tensor::{PartialShape, Result, ensure, status};
-use rustc_hash::FxHashSet;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 /// Number of a node in its graph.
@@ -46,6 +46,8 @@ pub struct Graph {
     functions: Arc<FunctionLibrary>,
     nodes: Vec<Node>,
     by_name: NameIndex,
+    /// Values of imported constants in the form that they came in, where an export would choose another.
+    given_values: FxHashMap<NodeId, Arc<TensorProto>>,
     /// Versions of producer and consumers, as in the GraphDef.
     pub versions: VersionDef,
 }
@@ -67,6 +69,7 @@ impl Graph {
             functions,
             nodes: Vec::new(),
             by_name: NameIndex::default(),
+            given_values: FxHashMap::default(),
             versions,
         }
     }
@@ -206,7 +209,18 @@ impl Graph {
         node.consumers.resize(outputs, Vec::new());
         node.shapes.resize(outputs, PartialShape::unknown());
         node.info = info;
+        self.given_values.remove(&id);
         Ok(())
+    }
+
+    /// Keeps the form in which a node's attribute `value` was given, for exports.
+    pub(crate) fn keep_given_value(&mut self, id: NodeId, value: TensorProto) {
+        self.given_values.insert(id, Arc::new(value));
+    }
+
+    /// The form in which a node's attribute `value` was given, where an export would choose another.
+    pub(crate) fn given_value(&self, id: NodeId) -> Option<&TensorProto> {
+        self.given_values.get(&id).map(|value| &**value)
     }
 
     /// Moves an input to another source.
@@ -256,6 +270,7 @@ impl Graph {
         while self.nodes.len() > len {
             let Some(node) = self.nodes.pop() else { break };
             self.by_name.remove(&node.info.name, self.nodes.len() as NodeId);
+            self.given_values.remove(&(self.nodes.len() as NodeId));
             read.extend(node.inputs.iter().copied().filter(|input| is_kept(input.node)));
             waited_for.extend(node.control_inputs.iter().copied().filter(|&id| is_kept(id)));
         }

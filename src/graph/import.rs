@@ -11,9 +11,10 @@ use crate::import_links::{Link, Links, Source};
 use crate::names::{CONTROL, tensor_id};
 use crate::{Graph, NodeId, summary};
 use ff_op::{AttrValue, Attrs, OutputRef};
+use ff_proto::attr_value::Value;
 use ff_proto::op_def::AttrDef;
-use ff_proto::{FunctionDefLibrary, GraphDef, NodeDef, OpDef, VersionDef};
-use ff_tensor::{PartialShape, Result, Status, bail, ensure, status};
+use ff_proto::{FunctionDefLibrary, GraphDef, NodeDef, OpDef, TensorProto, VersionDef};
+use ff_tensor::{DataType, PartialShape, Result, Status, bail, ensure, status};
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
@@ -243,6 +244,7 @@ impl Importer<'_> {
     fn add(&mut self, index: usize, def: NodeDef) -> Result<()> {
         let (inputs, controls) = self.edges(index, &def)?;
         let op = self.graph.find_op(&def.op)?;
+        let given = given_value(&def.attr);
         let (mut attrs, output_shapes) = attrs(def.attr, &op.def, &def.name)?;
         self.links.rename_colocations(&mut attrs);
         let device = if def.device.is_empty() {
@@ -254,6 +256,9 @@ impl Importer<'_> {
         let info = checked_info(op, name, device, attrs, self.graph_version)?;
         let id = self.graph.add_inferred(info, inputs, controls)?;
         self.ids[index] = id;
+        if let Some(value) = given {
+            self.graph.keep_given_value(id, value);
+        }
         match output_shapes {
             Some(shapes) => self.refine(id, &shapes),
             None => Ok(()),
@@ -406,6 +411,15 @@ fn check_output(graph: &Graph, reader: &str, source: OutputRef) -> Result<()> {
     )
 }
 
+/// The value of a constant whose elements are listed by type: an export of such a tensor gives raw bytes otherwise.
+fn given_value(attrs: &BTreeMap<String, ff_proto::AttrValue>) -> Option<TensorProto> {
+    let Some(Value::Tensor(tensor)) = &attrs.get("value")?.value else {
+        return None;
+    };
+    let is_plain = DataType(tensor.dtype).is_plain();
+    (is_plain && tensor.tensor_content.is_empty()).then(|| (**tensor).clone())
+}
+
 /// Attributes of a message decoded, and those of [`OUTPUT_SHAPES`].
 fn attrs(
     messages: BTreeMap<String, ff_proto::AttrValue>,
@@ -424,7 +438,7 @@ fn attrs(
             None => match def.attr.iter().find(|attr| attr.name == name) {
                 Some(attr) if attr.r#type.starts_with("list(") => AttrValue::EmptyList,
                 Some(attr) => return Err(missing_value(def, attr, node)),
-                None => continue,
+                None => AttrValue::Unset,
             },
         };
         match value {

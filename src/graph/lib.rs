@@ -24,7 +24,7 @@ mod values;
 mod while_loop;
 
 pub use builder::{NodeBuilder, called_by_name};
-pub use export::{export_graph_def, export_library, export_node_def};
+pub use export::{export_attr, export_graph_def, export_library, export_node_def};
 pub use functions::{FunctionBody, signature_of};
 pub use gradients::add_gradients;
 pub use graph::{Graph, Node, NodeId};
@@ -33,6 +33,7 @@ pub use import::{ImportOptions, ImportResults, TensorId, import_graph_def};
 pub use library::FunctionLibrary;
 pub use library_host::LibraryHost;
 pub use names::{CONTROL, is_node_name};
+pub use refiner::describe;
 pub use summary::op as op_summary;
 pub use values::{constant_value, value_as_shape};
 pub use while_loop::{LoopPart, add_while_loop};

@@ -23,7 +23,7 @@ impl Graph {
         let info = node.info.clone();
         let mut context = ShapeContext::new(&info, &shapes, &host);
         let result = (info.op.shape)(&mut context);
-        let read = context.values_read();
+        let read = (context.values_read(), context.shapes_read());
         result.map_err(|error| explain(error, self, id, &shapes, read, &host))?;
         let (outputs, handles) = context.finish();
         self.set_shapes(id, outputs, handles);
@@ -50,17 +50,17 @@ impl Graph {
 /// Elements printed of a value that a shape function asked for.
 const MOST_PRINTED: usize = 256;
 
-/// The error with the node, its input shapes, and the values that the shape function asked for (a bit each in `read`).
+/// The error with the node, its input shapes, and what the shape function asked for: bits of the inputs whose values it
+/// read, and of those that it read as shapes.
 #[cold]
 fn explain(
     error: Status,
     graph: &Graph,
     id: NodeId,
     shapes: &[PartialShape],
-    read: u64,
+    read: (u64, u64),
     host: &GraphShapes,
 ) -> Status {
-    let inputs = export::input_names(graph, graph.node(id));
     let printed = |shape: &PartialShape| match shape.rank() {
         Some(_) => shape.to_string(),
         None => "?".to_string(),
@@ -68,23 +68,38 @@ fn explain(
     let list: Vec<String> = shapes.iter().map(printed).collect();
     let mut text = format!(
         " for '{}' with input shapes: {}",
-        summary::node(&graph.node(id).info, &inputs),
+        describe(graph, id),
         list.join(", ")
     );
-    let is_read = |index: &usize| read >> index.min(&63) & 1 == 1;
-    let value = |index: usize| {
-        let value = summary::values(&host.input_value(index)?, MOST_PRINTED);
-        Some(format!("input[{index}] = <{value}>"))
-    };
-    let values: Vec<String> = (0..shapes.len()).filter(is_read).filter_map(value).collect();
-    if !values.is_empty() {
-        text.push_str(&format!(
-            " and with computed input tensors: {}",
-            values.join(", ")
-        ));
+    let is_read = |bits: u64, index: usize| bits >> index.min(63) & 1 == 1;
+    let (mut values, mut as_shapes) = (Vec::new(), Vec::new());
+    for index in (0..shapes.len()).filter(|index| is_read(read.0, *index)) {
+        let shape = is_read(read.1, index)
+            .then(|| host.input_as_shape(index).ok())
+            .flatten();
+        if let Some(shape) = shape.filter(|shape| shape.rank().is_some()) {
+            as_shapes.push(format!("input[{index}] = {shape}"));
+        } else if let Some(value) = host.input_value(index) {
+            let value = summary::values(&value, MOST_PRINTED);
+            values.push(format!("input[{index}] = <{value}>"));
+        }
+    }
+    for (what, list) in [
+        ("computed input tensors", values.join(", ")),
+        ("input tensors computed as partial shapes", as_shapes.join(",")),
+    ] {
+        if !list.is_empty() {
+            text.push_str(&format!(" and with {what}: {list}"));
+        }
     }
     text.push('.');
     error.suffixed(&text)
+}
+
+/// A node as errors print it: `{{node m}} = MatMul[T=DT_FLOAT, ...](a, b:1)`.
+pub fn describe(graph: &Graph, id: NodeId) -> String {
+    let node = graph.node(id);
+    summary::node(&node.info, &export::input_names(graph, node))
 }
 
 /// Answers a shape function's questions from the graph.

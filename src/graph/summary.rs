@@ -96,6 +96,7 @@ pub fn attr(value: &AttrValue) -> String {
         AttrValue::Tensors(values) => list(values, tensor),
         AttrValue::Funcs(values) => list(values, func),
         AttrValue::EmptyList => "[]".to_string(),
+        AttrValue::Unset => "<Unknown AttrValue type>".to_string(),
     }
 }
 
@@ -117,7 +118,7 @@ fn func(function: &ff_op::FunctionRef) -> String {
     format!("{}[{}]", function.name, pieces.join(", "))
 }
 
-fn string(bytes: &[u8]) -> String {
+fn escaped(bytes: &[u8]) -> String {
     let mut escaped = String::new();
     for &byte in bytes {
         match byte {
@@ -134,6 +135,11 @@ fn string(bytes: &[u8]) -> String {
             }
         }
     }
+    escaped
+}
+
+fn string(bytes: &[u8]) -> String {
+    let mut escaped = escaped(bytes);
     if escaped.len() >= STRING_LIMIT {
         let tail = escaped.split_off(escaped.len() - 10);
         escaped.truncate(10);
@@ -210,7 +216,7 @@ fn element(value: &Tensor, index: usize) -> String {
             .strings()
             .ok()
             .and_then(|strings| strings.get(index))
-            .map(|text| string(text.as_bytes())),
+            .map(|text| escaped(text.as_bytes())),
         _ => None,
     };
     text.unwrap_or_else(|| "?".to_string())

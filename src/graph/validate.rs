@@ -80,6 +80,11 @@ fn kind(value: &AttrValue, expected: &str) -> Result<()> {
         return Ok(());
     }
     ensure!(
+        !matches!(value, AttrValue::Unset),
+        InvalidArgument,
+        "AttrValue missing value with expected type '{expected}'"
+    );
+    ensure!(
         value.kind() == expected,
         InvalidArgument,
         "AttrValue had value with type '{}' when '{expected}' expected",

@@ -38,6 +38,8 @@ pub enum AttrValue {
     Funcs(Vec<FunctionRef>),
     /// A list without elements; the wire does not say of what.
     EmptyList,
+    /// An attribute that was named without a value.
+    Unset,
 }
 
 /// Attributes by name, in the order in which they were set.
@@ -324,6 +326,7 @@ impl AttrValue {
             AttrValue::Tensors(_) => "list(tensor)",
             AttrValue::Funcs(_) => "list(func)",
             AttrValue::EmptyList => "list",
+            AttrValue::Unset => "",
         }
     }
 }

@@ -44,6 +44,7 @@ impl PartialEq for AttrValue {
             (Shapes(a), Shapes(b)) => a == b,
             (Tensors(a), Tensors(b)) => a.len() == b.len() && a.iter().zip(b).all(|(a, b)| same_tensor(a, b)),
             (Funcs(a), Funcs(b)) => a == b,
+            (Unset, Unset) => true,
             (a, b) => a.is_empty_list() && b.is_empty_list(),
         }
     }
@@ -127,7 +128,7 @@ impl Hash for AttrValue {
             Shapes(x) => x.hash(state),
             Tensors(x) => x.iter().for_each(|x| hash_tensor(x, state)),
             Funcs(x) => x.hash(state),
-            EmptyList => {}
+            EmptyList | Unset => {}
         }
     }
 }

@@ -86,6 +86,7 @@ impl AttrValue {
             AttrValue::Tensor(tensor) => Value::Tensor(Box::new(tensor_to_proto(tensor))),
             AttrValue::Func(function) => Value::Func(Box::new(function.to_proto())),
             AttrValue::Placeholder(name) => Value::Placeholder(name.clone()),
+            AttrValue::Unset => return ff_proto::AttrValue::default(),
             list => Value::List(Box::new(list.list_to_proto())),
         };
         ff_proto::AttrValue { value: Some(value) }

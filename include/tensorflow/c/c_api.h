@@ -535,8 +535,8 @@ void TF_SetAttrTensorList(TF_OperationDescription *desc,
                           TF_Status *status);
 
 /**
- * Sets an attribute to what a serialized `AttrValue` holds. INVALID_ARGUMENT for other bytes; one without a value sets
- * nothing.
+ * Sets an attribute to what a serialized `AttrValue` holds. INVALID_ARGUMENT for other bytes; one without a value makes an
+ * attribute without a value.
  */
 TF_CAPI_EXPORT extern
 void TF_SetAttrValueProto(TF_OperationDescription *desc,

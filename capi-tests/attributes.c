@@ -41,12 +41,10 @@ static void strings(void) {
     const void* values[] = {"one", "", "three"};
     const size_t lengths[] = {3, 0, 5};
     TF_SetAttrStringList(description, "_list", values, lengths, 3);
-    TF_SetAttrStringList(description, "_none", NULL, NULL, 0);
     TF_Operation* operation = finish_and_print(description, "operation").oper;
     print_attr(operation, "_s");
     print_attr(operation, "_empty");
     print_attr(operation, "_list");
-    print_attr(operation, "_none");
     char text[16] = "................";
     TF_OperationGetAttrString(operation, "_s", text, 5, fresh(status));
     print_status("whole", status);
@@ -83,9 +81,8 @@ static void numbers(void) {
     TF_SetAttrBool(description, "_b", 1);
     TF_SetAttrBool(description, "_b0", 0);
     TF_SetAttrBoolList(description, "_bs", bools, 3);
-    TF_SetAttrIntList(description, "_none", ints, 0);
     TF_Operation* operation = finish_and_print(description, "operation").oper;
-    static const char* const NAMES[] = {"_i", "_is", "_f", "_fs", "_b", "_b0", "_bs", "_none"};
+    static const char* const NAMES[] = {"_i", "_is", "_f", "_fs", "_b", "_b0", "_bs"};
     for (int i = 0; i < N_ELEMENTS(NAMES); ++i) print_attr(operation, NAMES[i]);
     int64_t i = 0, is[4] = {0};
     float f = 0, fs[3] = {0};
@@ -108,6 +105,17 @@ static void numbers(void) {
     TF_OperationGetAttrIntList(operation, "_is", is, 2, fresh(status));
     print_status("two of four", status);
     printf("%lld %lld %lld\n", (long long)is[0], (long long)is[1], (long long)is[2]);
+}
+
+static void empty_lists(void) {
+    TF_OperationDescription* description = begin();
+    TF_SetAttrStringList(description, "_strings", NULL, NULL, 0);
+    TF_SetAttrIntList(description, "_ints", NULL, 0);
+    TF_SetAttrTypeList(description, "_types", NULL, 0);
+    TF_SetAttrShapeList(description, "_shapes", NULL, NULL, 0);
+    TF_Operation* operation = finish_and_print(description, "operation").oper;
+    static const char* const NAMES[] = {"_strings", "_ints", "_types", "_shapes"};
+    for (int i = 0; i < N_ELEMENTS(NAMES); ++i) print_attr(operation, NAMES[i]);
 }
 
 static void types(void) {
@@ -326,6 +334,7 @@ static void in_new_graph(void (*body)(void)) {
 
 IN_NEW_GRAPH(strings)
 IN_NEW_GRAPH(numbers)
+IN_NEW_GRAPH(empty_lists)
 IN_NEW_GRAPH(types)
 IN_NEW_GRAPH(shapes)
 IN_NEW_GRAPH(shape_protos)
@@ -339,6 +348,7 @@ IN_NEW_GRAPH(defaults)
 static const Case CASES[] = {
     {"strings", run_strings},
     {"numbers", run_numbers},
+    {"empty_lists", run_empty_lists},
     {"types", run_types},
     {"shapes", run_shapes},
     {"shape_protos", run_shape_protos},

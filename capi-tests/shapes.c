@@ -44,6 +44,9 @@ static void merging(void) {
     set("contradiction", x, 2, (const int64_t[]){5, 4});
     set("other rank", x, 3, (const int64_t[]){3, 4, 1});
     set("scalar", placeholder(graph, "s", TF_FLOAT), 0, NULL);
+}
+
+static void below_minus_one(void) {
     set("below -1", placeholder(graph, "n", TF_FLOAT), 1, (const int64_t[]){-2});
 }
 
@@ -194,6 +197,7 @@ static void in_new_graph(void (*body)(void)) {
     static void run_##body(void) { in_new_graph(body); }
 
 IN_NEW_GRAPH(merging)
+IN_NEW_GRAPH(below_minus_one)
 IN_NEW_GRAPH(reading)
 IN_NEW_GRAPH(output_out_of_range)
 IN_NEW_GRAPH(other_graph)
@@ -204,6 +208,7 @@ IN_NEW_GRAPH(later_knowledge)
 
 static const Case CASES[] = {
     {"merging", run_merging},
+    {"below_minus_one", run_below_minus_one},
     {"reading", run_reading},
     {"output_out_of_range", run_output_out_of_range},
     {"other_graph", run_other_graph},

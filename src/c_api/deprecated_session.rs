@@ -6,13 +6,14 @@ use crate::device_list::TF_DeviceList;
 use crate::ffi::{Blob, Handle, Names, Out, Room, Text, given, given_mut};
 use crate::graph::GraphState;
 use crate::guard::guard;
+use crate::partial_run;
 use crate::session::{Wanted, clear, feeds_of, keep_track, run, write_tensors};
 use crate::session_options::TF_SessionOptions;
 use crate::tensor::TF_Tensor;
 use ff_graph::{Graph, ImportOptions, NodeId, import_graph_def};
 use ff_op::OutputRef;
 use ff_proto::{Bytes, GraphDef, Message};
-use ff_runtime::Session;
+use ff_runtime::{Session, Signature};
 use ff_tensor::{Result, bail, ensure, status};
 use std::ffi::{c_char, c_int};
 use std::ptr::null;
@@ -189,42 +190,64 @@ pub extern "C" fn TF_DeprecatedSessionListDevices(
     })
 }
 
-/// Partial runs are not implemented: UNIMPLEMENTED, and `*handle` is NULL.
+/// Sets up a partial run as `TF_SessionPRunSetup` does, by names.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_PRunSetup(
-    _session: Handle<TF_DeprecatedSession>,
-    _input_names: Names,
-    _ninputs: c_int,
-    _output_names: Names,
-    _noutputs: c_int,
-    _target_oper_names: Names,
-    _ntargets: c_int,
+    session: Handle<TF_DeprecatedSession>,
+    input_names: Names,
+    ninputs: c_int,
+    output_names: Names,
+    noutputs: c_int,
+    target_oper_names: Names,
+    ntargets: c_int,
     handle: Out<*const c_char>,
     status: Option<&mut TF_Status>,
 ) {
-    guard(status, || -> Result<()> {
-        given_mut(handle, "handle")?.write(null());
-        bail!(Unimplemented, "Partial runs are not implemented")
+    guard(status, || {
+        let handle = given_mut(handle, "handle")?;
+        handle.write(null());
+        let session = given(session, "the session")?;
+        let signature = {
+            let graph = session.state.lock();
+            Signature {
+                feeds: outputs_named(&graph, input_names, ninputs)?.into(),
+                fetches: outputs_named(&graph, output_names, noutputs)?.into(),
+                targets: nodes_named(&graph, target_oper_names, ntargets)?.into(),
+            }
+        };
+        handle.write(partial_run::set_up(&session.session, signature)?);
+        Ok(())
     });
 }
 
-/// Partial runs are not implemented: UNIMPLEMENTED, and all outputs are NULL.
+/// Goes on with a partial run as `TF_SessionPRun` does, by names. The caller keeps `inputs` and owns what is put into
+/// `outputs`; on an error those are NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_PRun(
-    _session: Handle<TF_DeprecatedSession>,
-    _handle: Text,
-    _input_names: Names,
-    _inputs: Room<*mut TF_Tensor>,
-    _ninputs: c_int,
-    _output_names: Names,
+    session: Handle<TF_DeprecatedSession>,
+    handle: Text,
+    input_names: Names,
+    inputs: Room<*mut TF_Tensor>,
+    ninputs: c_int,
+    output_names: Names,
     outputs: Room<*mut TF_Tensor>,
     noutputs: c_int,
     _target_oper_names: Names,
     _ntargets: c_int,
     status: Option<&mut TF_Status>,
 ) {
-    guard(status, || -> Result<()> {
+    guard(status, || {
         clear(outputs, noutputs);
-        bail!(Unimplemented, "Partial runs are not implemented")
+        let session = given(session, "the session")?;
+        let (feeds, fetches) = {
+            let graph = session.state.lock();
+            let values = inputs.handles(ninputs, "inputs")?;
+            (
+                feeds_of(outputs_named(&graph, input_names, ninputs)?, &values)?,
+                outputs_named(&graph, output_names, noutputs)?,
+            )
+        };
+        let tensors = partial_run::go_on(&session.session, handle, &feeds, &fetches)?;
+        write_tensors(tensors, outputs, noutputs)
     });
 }

@@ -56,6 +56,11 @@ impl<'a> Text<'a> {
     /// NULL.
     pub const NULL: Text<'static> = Text(std::ptr::null(), PhantomData);
 
+    /// What C passes.
+    pub fn pointer(self) -> *const c_char {
+        self.0
+    }
+
     /// The bytes, if this is not NULL.
     pub fn bytes(self) -> Option<&'a [u8]> {
         // SAFETY: C vouches for it.

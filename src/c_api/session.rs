@@ -22,8 +22,8 @@ use std::sync::{Arc, Weak};
 /// Runs a graph. Any number of threads may run it at the same time, also while the graph grows; only deleting it must
 /// wait until no call uses it any more.
 pub struct TF_Session {
-    session: Arc<Session>,
-    state: Arc<GraphState>,
+    pub(crate) session: Arc<Session>,
+    pub(crate) state: Arc<GraphState>,
 }
 
 /// The sessions that `TF_Reset` closes.
@@ -132,7 +132,7 @@ pub extern "C" fn TF_DeleteSession(session: Option<Box<TF_Session>>, status: Opt
 }
 
 /// Outputs of the graph of a session. INVALID_ARGUMENT for others.
-fn session_outputs(state: &GraphState, outputs: &[TF_Output]) -> Result<Vec<OutputRef>> {
+pub(crate) fn session_outputs(state: &GraphState, outputs: &[TF_Output]) -> Result<Vec<OutputRef>> {
     let output = |output: &TF_Output| {
         state.output_of(*output).map_err(|error| match output.operation() {
             Some(operation) => status!(

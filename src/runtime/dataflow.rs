@@ -28,8 +28,48 @@ pub fn run(
     host: &dyn KernelHost,
     trace: Option<&Trace>,
 ) -> Result<()> {
-    let mailbox = Arc::new(Mailbox::default());
-    let wake = mailbox.clone();
+    let feeds: Vec<u32> = plan.feeds.iter().map(|&(slot, _)| slot).collect();
+    let mut progress = Progress::new(plan, flow);
+    go_on(plan, flow, frame, &mut progress, &feeds, &|_| false, host, trace)
+}
+
+/// How far a step has come. A partial run keeps it from call to call.
+pub struct Progress {
+    loops: Loops,
+    ready: VecDeque<Ready>,
+    /// Kernels that were started and have not ended.
+    waiting: usize,
+    mailbox: Arc<Mailbox>,
+    started: bool,
+}
+
+impl Progress {
+    /// Nothing has run.
+    pub fn new(plan: &Plan, flow: &Flow) -> Progress {
+        Progress {
+            loops: Loops::new(flow, &plan.instructions),
+            ready: VecDeque::new(),
+            waiting: 0,
+            mailbox: Arc::default(),
+            started: false,
+        }
+    }
+}
+
+/// Goes on with a step: delivers the values in the slots `feeds` and runs until nothing is left that can run, or until
+/// `enough` holds and what is left waits. The first call also starts what needs no input.
+#[allow(clippy::too_many_arguments)] // a step is its plan, its place, its progress and its surroundings
+pub fn go_on(
+    plan: &Plan,
+    flow: &Flow,
+    frame: &mut Frame,
+    progress: &mut Progress,
+    feeds: &[u32],
+    enough: &dyn Fn(&Frame) -> bool,
+    host: &dyn KernelHost,
+    trace: Option<&Trace>,
+) -> Result<()> {
+    let wake = progress.mailbox.clone();
     let callback = host.cancellation().on_cancel(move || {
         wake.arrived.notify_all();
     });
@@ -39,13 +79,10 @@ pub fn run(
         frame,
         host,
         trace,
-        loops: Loops::new(flow, &plan.instructions),
-        ready: VecDeque::new(),
-        waiting: 0,
-        mailbox,
+        progress,
     };
-    let result = engine.run();
-    if let (Err(error), true) = (&result, engine.waiting > 0) {
+    let result = engine.run(feeds, enough);
+    if let (Err(error), true) = (&result, engine.progress.waiting > 0) {
         // What still waits belongs to a step that has failed.
         host.cancellation().cancel(error.clone());
     }
@@ -77,25 +114,21 @@ struct Engine<'a> {
     frame: &'a mut Frame,
     host: &'a dyn KernelHost,
     trace: Option<&'a Trace>,
-    loops: Loops,
-    ready: VecDeque<Ready>,
-    /// Kernels that were started and have not ended.
-    waiting: usize,
-    mailbox: Arc<Mailbox>,
+    progress: &'a mut Progress,
 }
 
 impl Engine<'_> {
-    fn run(&mut self) -> Result<()> {
-        self.start()?;
+    fn run(&mut self, feeds: &[u32], enough: &dyn Fn(&Frame) -> bool) -> Result<()> {
+        self.start(feeds);
         loop {
-            while let Some(ready) = self.ready.pop_front() {
+            while let Some(ready) = self.progress.ready.pop_front() {
                 self.host.cancellation().check()?;
                 self.run_ready(ready)?;
-                if self.waiting > 0 {
+                if self.progress.waiting > 0 {
                     self.take_mail(false)?;
                 }
             }
-            if self.waiting == 0 {
+            if self.progress.waiting == 0 || enough(self.frame) {
                 return Ok(());
             }
             self.take_mail(true)?;
@@ -103,17 +136,18 @@ impl Engine<'_> {
     }
 
     /// Delivers feeds and starts what needs no input.
-    fn start(&mut self) -> Result<()> {
+    fn start(&mut self, feeds: &[u32]) {
         let outermost = Tag { frame: 0, turn: 0 };
         // Held up while feeds are delivered, so that the only turn does not end early.
         self.turn(outermost).under_way += 1;
-        for &number in &self.flow.frames[0].instructions {
+        let first = !std::mem::replace(&mut self.progress.started, true);
+        for &number in self.flow.frames[0].instructions.iter().filter(|_| first) {
             let node = &self.flow.nodes[number as usize];
             if node.arriving == 0 && self.plan.instructions[number as usize].control_inputs == 0 {
                 self.schedule(outermost, number, false);
             }
         }
-        for &(slot, _) in &self.plan.feeds {
+        for &slot in feeds {
             let value = std::mem::take(&mut self.frame.values[slot as usize]);
             for reader in 0..self.flow.readers[slot as usize].len() {
                 let (instruction, index) = self.flow.readers[slot as usize][reader];
@@ -121,16 +155,15 @@ impl Engine<'_> {
             }
         }
         self.turn(outermost).under_way -= 1;
-        Ok(())
     }
 
     fn turn(&mut self, tag: Tag) -> &mut Turn {
-        self.loops.turn(tag)
+        self.progress.loops.turn(tag)
     }
 
     fn schedule(&mut self, tag: Tag, instruction: u32, dead: bool) {
         self.turn(tag).under_way += 1;
-        self.ready.push_back(Ready {
+        self.progress.ready.push_back(Ready {
             tag,
             instruction,
             dead,
@@ -142,7 +175,7 @@ impl Engine<'_> {
         let node = &self.flow.nodes[instruction as usize];
         let (local, slot) = (node.local as usize, (node.first_input + index) as usize);
         let dead = matches!(value, Value::Absent);
-        let turn = self.loops.turn(tag);
+        let turn = self.progress.loops.turn(tag);
         let state = &mut turn.nodes[local];
         if node.kind != FlowKind::Merge {
             turn.inputs[slot] = value;
@@ -171,7 +204,7 @@ impl Engine<'_> {
     /// Runs a Merge once its control inputs have ended and an input is live, or all are dead.
     fn schedule_merge(&mut self, tag: Tag, instruction: u32) {
         let local = self.flow.nodes[instruction as usize].local as usize;
-        let state = &mut self.loops.turn(tag).nodes[local];
+        let state = &mut self.progress.loops.turn(tag).nodes[local];
         if !state.done && state.pending == 0 && (state.live || state.all_dead) {
             state.done = true;
             let dead = !state.live;
@@ -182,7 +215,7 @@ impl Engine<'_> {
     /// Says that a control input has ended.
     fn release(&mut self, tag: Tag, instruction: u32, dead: bool) {
         let node = &self.flow.nodes[instruction as usize];
-        let state = &mut self.loops.turn(tag).nodes[node.local as usize];
+        let state = &mut self.progress.loops.turn(tag).nodes[node.local as usize];
         state.pending -= 1;
         if node.kind == FlowKind::Merge {
             return self.schedule_merge(tag, instruction);
@@ -232,7 +265,7 @@ impl Engine<'_> {
 
     fn gather(&mut self, tag: Tag, number: u32) -> Result<SmallVec<[Value; 4]>> {
         let first = self.flow.nodes[number as usize].first_input as usize;
-        let turn = self.loops.turn(tag);
+        let turn = self.progress.loops.turn(tag);
         let mut inputs = SmallVec::new();
         for (index, input) in self.plan.instructions[number as usize].inputs.iter().enumerate() {
             let value = match input.source {
@@ -255,8 +288,8 @@ impl Engine<'_> {
                 executable.node(),
             )
         })?;
-        let mailbox = self.mailbox.clone();
-        self.waiting += 1;
+        let mailbox = self.progress.mailbox.clone();
+        self.progress.waiting += 1;
         executable.start(
             inputs,
             host,
@@ -271,18 +304,19 @@ impl Engine<'_> {
     /// Takes in the ends of kernels that waited; with `wait`, at least one.
     fn take_mail(&mut self, wait: bool) -> Result<()> {
         let mut ended = {
-            let mut ended = self.mailbox.ended.lock();
+            let mut ended = self.progress.mailbox.ended.lock();
             while wait && ended.is_empty() {
                 self.host.cancellation().check()?;
                 // Bounded, because a cancellation may come between the check and the wait.
-                self.mailbox
+                self.progress
+                    .mailbox
                     .arrived
                     .wait_for(&mut ended, std::time::Duration::from_millis(100));
             }
             std::mem::take(&mut *ended)
         };
         while let Some((tag, number, result)) = ended.pop_front() {
-            self.waiting -= 1;
+            self.progress.waiting -= 1;
             let node = self.plan.instructions[number as usize].executable.node();
             let mut outputs: SmallVec<[Value; 2]> = result.map_err(|error| at_node(error, node))?.into();
             outputs.resize_with(node.output_types.len(), Value::default);
@@ -301,13 +335,13 @@ impl Engine<'_> {
         match node.kind {
             FlowKind::Enter => {
                 let (child, constant) = node.enters.unwrap_or((0, false));
-                let child = self.loops.find_or_create(self.flow, tag, child);
+                let child = self.progress.loops.find_or_create(self.flow, tag, child);
                 if constant && !dead {
                     self.keep_for_all_turns(child, number, outputs);
                 }
-                let last = self.loops.get(child).iterations;
+                let last = self.progress.loops.get(child).iterations;
                 for turn in 0..=if constant { last } else { 0 } {
-                    if self.loops.get(child).has_turn(turn) {
+                    if self.progress.loops.get(child).has_turn(turn) {
                         self.hand_on(
                             Tag { frame: child, turn },
                             number,
@@ -317,17 +351,17 @@ impl Engine<'_> {
                         );
                     }
                 }
-                self.loops.get(child).enters_to_come -= 1;
+                self.progress.loops.get(child).enters_to_come -= 1;
                 self.end_turns(child, 0)?;
             }
             FlowKind::Exit if dead_value => {
-                let frame = self.loops.get(tag.frame);
+                let frame = self.progress.loops.get(tag.frame);
                 if tag.turn == frame.iterations {
                     frame.dead_exits.push(number);
                 }
             }
             FlowKind::Exit => {
-                let parent = self.loops.get(tag.frame).parent;
+                let parent = self.progress.loops.get(tag.frame).parent;
                 self.hand_on(parent, number, outputs, false, true);
             }
             FlowKind::NextIteration if dead_value => {}
@@ -365,11 +399,11 @@ impl Engine<'_> {
 
     fn keep_for_all_turns(&mut self, frame: usize, number: u32, outputs: &[Value]) {
         let value = outputs.first().cloned().unwrap_or_default();
-        self.loops.get(frame).invariants.push((number, value));
+        self.progress.loops.get(frame).invariants.push((number, value));
     }
 
     fn next_turn(&mut self, tag: Tag, number: u32, outputs: &mut [Value]) -> Result<()> {
-        let frame = self.loops.get(tag.frame);
+        let frame = self.progress.loops.get(tag.frame);
         if tag.turn == frame.iterations {
             if frame.turns_under_way() >= frame.parallel_iterations {
                 frame.held_back.push((
@@ -395,9 +429,9 @@ impl Engine<'_> {
 
     /// Opens the next turn of a loop: values that are the same in all turns arrive, and those held back.
     fn open_turn(&mut self, frame: usize) {
-        let turn = self.loops.open_turn(self.flow, frame);
+        let turn = self.progress.loops.open_turn(self.flow, frame);
         let tag = Tag { frame, turn };
-        let state: &mut Loop = self.loops.get(frame);
+        let state: &mut Loop = self.progress.loops.get(frame);
         let held = std::mem::take(&mut state.held_back);
         let invariants = state.invariants.clone();
         // Held up until all have arrived.
@@ -412,16 +446,16 @@ impl Engine<'_> {
     fn end_turns(&mut self, frame: usize, from: u64) -> Result<()> {
         let (mut frame, mut turn) = (frame, from);
         // Each round ends one turn, or one loop and then looks at the turn around it.
-        while frame != 0 && self.loops.get(frame).can_end(turn) {
-            self.loops.get(frame).end_turn();
-            if !self.loops.get(frame).held_back.is_empty() {
+        while frame != 0 && self.progress.loops.get(frame).can_end(turn) {
+            self.progress.loops.get(frame).end_turn();
+            if !self.progress.loops.get(frame).held_back.is_empty() {
                 self.open_turn(frame);
             }
-            if self.loops.get(frame).turns_under_way() > 0 {
+            if self.progress.loops.get(frame).turns_under_way() > 0 {
                 turn += 1;
                 continue;
             }
-            let ended = self.loops.remove(frame);
+            let ended = self.progress.loops.remove(frame);
             for number in ended.dead_exits {
                 let outputs = self.plan.instructions[number as usize].output_uses.len();
                 self.hand_on(

@@ -53,7 +53,8 @@ fn run_in(
         .collect()
 }
 
-fn fetched(plan: &Plan, frame: &crate::frame::Frame, fetch: Fetch) -> Result<Tensor> {
+/// The value of a fetch once the plan has run.
+pub fn fetched(plan: &Plan, frame: &crate::frame::Frame, fetch: Fetch) -> Result<Tensor> {
     match fetch {
         Fetch::Constant(constant) => Ok(plan.constants[constant as usize].clone()),
         Fetch::Slot(slot) => match &frame.values[slot as usize] {

@@ -12,6 +12,7 @@ mod frame;
 mod functions;
 mod loops;
 mod options;
+mod partial;
 mod placement;
 mod plan;
 mod planner;

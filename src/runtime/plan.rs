@@ -97,17 +97,14 @@ const FRAMES_KEPT: usize = 16;
 impl Plan {
     /// Works out the plan. `host` makes kernel instances; errors name every op that has no kernel.
     pub fn build(graph: &Graph, signature: &Signature, host: &dyn KernelHost) -> Result<Plan> {
-        let order = needed_in_order(graph, signature)?;
-        let missing: Vec<String> = order
-            .iter()
-            .map(|&id| &graph.node(id).info)
-            .filter(|info| info.op_name() != "Const" && info.op.kernel_for(info, "CPU").is_none())
-            .map(|info| format!("{} (op: {})", info.describe(), info.op_name()))
-            .collect();
-        if !missing.is_empty() {
-            return Err(missing_kernels(graph, &order, missing));
-        }
-        Assembly::new(graph, signature).assemble(&order, host)
+        let order = checked_order(graph, signature)?;
+        Assembly::new(graph, signature).assemble(&order, host, false)
+    }
+
+    /// As [`Plan::build`], and always with a flow: such a plan can stop where feeds have not come.
+    pub fn build_partial(graph: &Graph, signature: &Signature, host: &dyn KernelHost) -> Result<Plan> {
+        let order = checked_order(graph, signature)?;
+        Assembly::new(graph, signature).assemble(&order, host, true)
     }
 
     /// A frame to run in: one used before, if there is one.
@@ -126,6 +123,21 @@ impl Plan {
             frames.push(frame);
         }
     }
+}
+
+/// The nodes that are needed, in an order in which they can run. The error names every op that has no kernel.
+fn checked_order(graph: &Graph, signature: &Signature) -> Result<Vec<NodeId>> {
+    let order = needed_in_order(graph, signature)?;
+    let missing: Vec<String> = order
+        .iter()
+        .map(|&id| &graph.node(id).info)
+        .filter(|info| info.op_name() != "Const" && info.op.kernel_for(info, "CPU").is_none())
+        .map(|info| format!("{} (op: {})", info.describe(), info.op_name()))
+        .collect();
+    if missing.is_empty() {
+        return Ok(order);
+    }
+    Err(missing_kernels(graph, &order, missing))
 }
 
 /// The error for nodes without kernels: the reference's text for the first, then the list of all.
@@ -269,7 +281,7 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    fn assemble(mut self, order: &[NodeId], host: &dyn KernelHost) -> Result<Plan> {
+    fn assemble(mut self, order: &[NodeId], host: &dyn KernelHost, partial: bool) -> Result<Plan> {
         let mut feeds = Vec::with_capacity(self.signature.feeds.len());
         for feed in &self.signature.feeds {
             let dtype = self.graph.output_type(*feed)?.base();
@@ -287,7 +299,7 @@ impl<'a> Assembly<'a> {
         let fetches = self.fetches()?;
         mark_uses(&mut instructions, &fetches, self.slots);
         let mut flow = None;
-        if instructions.iter().any(needs_dataflow) {
+        if partial || instructions.iter().any(needs_dataflow) {
             self.link(order, &numbers, &mut instructions);
             flow = Some(Flow::of(&instructions, &fetches, self.slots as usize)?);
         }

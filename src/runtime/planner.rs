@@ -8,6 +8,23 @@ use ff_tensor::Result;
 
 /// Works out the plan for a signature.
 pub fn plan(graph: &Graph, signature: &Signature, level: Level, host: &dyn KernelHost) -> Result<Plan> {
+    let (graph, signature) = optimized(graph, signature, level)?;
+    Plan::build(&graph, &signature, host)
+}
+
+/// Works out the plan for a partial run.
+pub fn plan_partial(
+    graph: &Graph,
+    signature: &Signature,
+    level: Level,
+    host: &dyn KernelHost,
+) -> Result<Plan> {
+    let (graph, signature) = optimized(graph, signature, level)?;
+    Plan::build_partial(&graph, &signature, host)
+}
+
+/// The graph after the passes, and the signature in it.
+fn optimized(graph: &Graph, signature: &Signature, level: Level) -> Result<(Graph, Signature)> {
     let goal = Goal {
         feeds: signature.feeds.to_vec(),
         fetches: signature.fetches.to_vec(),
@@ -19,5 +36,5 @@ pub fn plan(graph: &Graph, signature: &Signature, level: Level, host: &dyn Kerne
         fetches: goal.fetches.into(),
         targets: goal.targets.into(),
     };
-    Plan::build(&graph, &signature, host)
+    Ok((graph, signature))
 }

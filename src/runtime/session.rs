@@ -7,6 +7,7 @@ use crate::device::{Device, shared_pool};
 use crate::executor;
 use crate::functions::Functions;
 use crate::options::{SessionOptions, milliseconds};
+use crate::partial::PartialRuns;
 use crate::plan::{Plan, Signature};
 use crate::step::{Step, Trace};
 use ff_graph::{Graph, NodeId};
@@ -40,10 +41,11 @@ pub struct SessionState {
 
 /// See the module.
 pub struct Session {
-    graph: Arc<SharedGraph>,
-    options: SessionOptions,
+    pub(crate) graph: Arc<SharedGraph>,
+    pub(crate) options: SessionOptions,
     state: Arc<SessionState>,
     functions: Arc<Functions>,
+    pub(crate) partial_runs: PartialRuns,
     plans: RwLock<FxHashMap<Signature, Arc<KeptPlan>>>,
     next_step: AtomicU64,
     closed: AtomicBool,
@@ -105,6 +107,7 @@ impl Session {
             options,
             state,
             functions,
+            partial_runs: PartialRuns::default(),
             plans: RwLock::default(),
             next_step: AtomicU64::new(1),
             closed: AtomicBool::new(false),
@@ -125,27 +128,44 @@ impl Session {
     /// Runs what `request` names. INVALID_ARGUMENT for outputs that do not exist or are both fed and fetched;
     /// otherwise the first error of a node, with its name.
     pub fn run(&self, request: &RunRequest) -> Result<RunResponse> {
-        ensure!(
-            !self.closed.load(Ordering::Acquire),
-            Cancelled,
-            "Session has been closed."
-        );
+        self.check_open()?;
         let signature = Signature {
             feeds: request.feeds.iter().map(|(output, _)| *output).collect(),
             fetches: request.fetches.into(),
             targets: request.targets.into(),
         };
-        let step = Step::new(
-            self.next_step.fetch_add(1, Ordering::Relaxed),
-            self.state.clone(),
-            self.functions.clone(),
-        );
+        let step = self.new_step();
         let kept = self.plan(signature, &step)?;
         let feeds = request.feeds.iter().map(|(_, tensor)| tensor.clone()).collect();
         let trace = traced(request).then(Trace::default);
         let outputs = self.execute(&kept.plan, feeds, &step, request, trace.as_ref())?;
         let metadata = request.want_metadata.then(|| self.metadata(trace, request));
         Ok(RunResponse { outputs, metadata })
+    }
+
+    /// CANCELLED once the session has been closed.
+    pub(crate) fn check_open(&self) -> Result<()> {
+        ensure!(
+            !self.closed.load(Ordering::Acquire),
+            Cancelled,
+            "Session has been closed."
+        );
+        Ok(())
+    }
+
+    /// A step of this session.
+    pub(crate) fn new_step(&self) -> Arc<Step> {
+        Step::new(
+            self.next_step.fetch_add(1, Ordering::Relaxed),
+            self.state.clone(),
+            self.functions.clone(),
+        )
+    }
+
+    /// How long a step may take.
+    pub(crate) fn time_limit(&self, options: Option<&RunOptions>) -> Option<std::time::Duration> {
+        let own = options.and_then(|options| milliseconds(options.timeout_in_ms));
+        own.or_else(|| self.options.operation_timeout())
     }
 
     fn execute(
@@ -156,10 +176,7 @@ impl Session {
         request: &RunRequest,
         trace: Option<&Trace>,
     ) -> Result<Vec<Tensor>> {
-        let timeout = request
-            .options
-            .and_then(|options| milliseconds(options.timeout_in_ms));
-        let timeout = timeout.or_else(|| self.options.operation_timeout());
+        let timeout = self.time_limit(request.options);
         let _watch = timeout.map(|timeout| crate::watchdog::watch(&step.cancellation, timeout, timed_out()));
         self.running.lock().insert(step.id, step.cancellation.clone());
         let result = executor::run(plan, feeds, &**step, trace);
@@ -178,8 +195,7 @@ impl Session {
         }
         let plan = {
             let graph = self.graph.lock();
-            check(&graph, &signature)?;
-            crate::placement::check(&graph, &signature, &self.state.devices, &self.options)?;
+            self.check(&graph, &signature)?;
             crate::planner::plan(&graph, &signature, self.options.passes(), &**step)?
         };
         let kept = Arc::new(KeptPlan {
@@ -197,6 +213,12 @@ impl Session {
         }
         plans.insert(signature, kept.clone());
         Ok(kept)
+    }
+
+    /// Whether a signature fits the graph and the devices.
+    pub(crate) fn check(&self, graph: &Graph, signature: &Signature) -> Result<()> {
+        check(graph, signature)?;
+        crate::placement::check(graph, signature, &self.state.devices, &self.options)
     }
 
     fn metadata(&self, trace: Option<Trace>, request: &RunRequest) -> RunMetadata {
@@ -222,6 +244,7 @@ impl Session {
         for cancellation in running {
             cancellation.cancel(status!(Cancelled, "Session was closed"));
         }
+        self.partial_runs.clear(&status!(Cancelled, "Session was closed"));
         self.plans.write().clear();
         for device in &self.state.devices {
             device.resources.clear();
@@ -231,7 +254,7 @@ impl Session {
 
 const TIMED_OUT: &str = "Timed out waiting for notification";
 
-fn timed_out() -> Status {
+pub(crate) fn timed_out() -> Status {
     Status::new(Code::DeadlineExceeded, TIMED_OUT)
 }
 

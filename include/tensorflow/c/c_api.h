@@ -1265,29 +1265,38 @@ void TF_Reset(const TF_SessionOptions *opt,
               TF_Status *status);
 
 /**
- * Partial runs are not implemented: UNIMPLEMENTED, and `*handle` is NULL.
+ * Sets up a run whose `inputs` come, and whose `outputs` are taken, in pieces by `TF_SessionPRun`; `target_opers` run as
+ * soon as they can.
+ *
+ * `*handle` becomes the name of the partial run, which the caller frees with `TF_DeletePRunHandle`; NULL on an error:
+ * INVALID_ARGUMENT for arguments that do not fit the graph, CANCELLED for a closed session.
  */
 TF_CAPI_EXPORT extern
-void TF_SessionPRunSetup(TF_Session *_session,
-                         const TF_Output *_inputs,
-                         int _ninputs,
-                         const TF_Output *_outputs,
-                         int _noutputs,
-                         const TF_Operation*const *_target_opers,
-                         int _ntargets,
+void TF_SessionPRunSetup(TF_Session *session,
+                         const TF_Output *inputs,
+                         int ninputs,
+                         const TF_Output *outputs,
+                         int noutputs,
+                         const TF_Operation*const *target_opers,
+                         int ntargets,
                          const char**handle,
                          TF_Status *status);
 
 /**
- * Partial runs are not implemented: UNIMPLEMENTED, and all outputs are NULL.
+ * Goes on with the partial run `handle`: brings `input_values`, which the caller keeps, and takes the values of `outputs`,
+ * which the caller owns. Each input and output that was set up comes once. `target_opers` are those of the set-up.
+ *
+ * INVALID_ARGUMENT for an unknown handle, inputs or outputs that were not set up or have come already, and outputs that
+ * need inputs still missing; the partial run can go on after these. Any other error ends it. On an error all
+ * `output_values` are NULL.
  */
 TF_CAPI_EXPORT extern
-void TF_SessionPRun(TF_Session *_session,
-                    const char *_handle,
-                    const TF_Output *_inputs,
-                    TF_Tensor *const *_input_values,
-                    int _ninputs,
-                    const TF_Output *_outputs,
+void TF_SessionPRun(TF_Session *session,
+                    const char *handle,
+                    const TF_Output *inputs,
+                    TF_Tensor *const *input_values,
+                    int ninputs,
+                    const TF_Output *outputs,
                     TF_Tensor**output_values,
                     int noutputs,
                     const TF_Operation*const *_target_opers,
@@ -1295,9 +1304,10 @@ void TF_SessionPRun(TF_Session *_session,
                     TF_Status *status);
 
 /**
- * Frees the handle of a partial run; NULL is ignored. There are no such handles yet.
+ * Frees the text of a handle from `TF_SessionPRunSetup` or `TF_PRunSetup`; NULL is ignored. A partial run that has not
+ * ended stays with its session.
  */
-TF_CAPI_EXPORT extern void TF_DeletePRunHandle(const char *_handle);
+TF_CAPI_EXPORT extern void TF_DeletePRunHandle(const char *handle);
 
 /**
  * A session without operations. Free it with `TF_DeleteDeprecatedSession`. NULL options are the defaults. NULL with
@@ -1352,29 +1362,30 @@ TF_DeviceList *TF_DeprecatedSessionListDevices(TF_DeprecatedSession *session,
                                                       TF_Status *status);
 
 /**
- * Partial runs are not implemented: UNIMPLEMENTED, and `*handle` is NULL.
+ * Sets up a partial run as `TF_SessionPRunSetup` does, by names.
  */
 TF_CAPI_EXPORT extern
-void TF_PRunSetup(TF_DeprecatedSession *_session,
-                  const char **_input_names,
-                  int _ninputs,
-                  const char **_output_names,
-                  int _noutputs,
-                  const char **_target_oper_names,
-                  int _ntargets,
+void TF_PRunSetup(TF_DeprecatedSession *session,
+                  const char **input_names,
+                  int ninputs,
+                  const char **output_names,
+                  int noutputs,
+                  const char **target_oper_names,
+                  int ntargets,
                   const char**handle,
                   TF_Status *status);
 
 /**
- * Partial runs are not implemented: UNIMPLEMENTED, and all outputs are NULL.
+ * Goes on with a partial run as `TF_SessionPRun` does, by names. The caller keeps `inputs` and owns what is put into
+ * `outputs`; on an error those are NULL.
  */
 TF_CAPI_EXPORT extern
-void TF_PRun(TF_DeprecatedSession *_session,
-             const char *_handle,
-             const char **_input_names,
-             TF_Tensor**_inputs,
-             int _ninputs,
-             const char **_output_names,
+void TF_PRun(TF_DeprecatedSession *session,
+             const char *handle,
+             const char **input_names,
+             TF_Tensor**inputs,
+             int ninputs,
+             const char **output_names,
              TF_Tensor**outputs,
              int noutputs,
              const char **_target_oper_names,

@@ -77,7 +77,8 @@ fn bound(context: &mut KernelContext) -> Result<()> {
 fn bucketize(context: &mut KernelContext) -> Result<()> {
     let boundaries: &Vec<f32> = context.prepared()?;
     let input = context.input(0)?;
-    let bucket = |value: f64| boundaries.partition_point(|&edge| f64::from(edge) <= value || value.is_nan()) as i32;
+    let bucket =
+        |value: f64| boundaries.partition_point(|&edge| f64::from(edge) <= value || value.is_nan()) as i32;
     let places: Vec<i32> = match input.dtype() {
         DataType::FLOAT => input
             .as_slice::<f32>()?

@@ -11,6 +11,7 @@ pub mod data_flow;
 pub mod dispatch;
 pub mod elementwise;
 pub mod functional;
+pub mod image;
 pub mod io;
 pub mod list;
 pub mod logging;
@@ -24,6 +25,7 @@ pub mod string;
 #[cfg(test)]
 pub mod testing;
 pub mod training;
+pub mod wide;
 
 use ff_op::{Op, Registry};
 use std::sync::{Arc, OnceLock};
@@ -49,6 +51,7 @@ pub static DOMAINS: &[&[&[&Op]]] = &[
     control_flow::OPS,
     data_flow::OPS,
     functional::OPS,
+    image::OPS,
     io::OPS,
     list::OPS,
     logging::OPS,

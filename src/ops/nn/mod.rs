@@ -6,7 +6,7 @@ mod bias;
 mod conv;
 mod conv_gradient;
 mod conv_kernel;
-mod geometry;
+pub mod geometry;
 mod loss;
 mod pool;
 mod softmax;

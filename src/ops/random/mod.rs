@@ -4,7 +4,7 @@ mod multinomial;
 mod shuffle;
 mod stateful;
 mod stateless;
-mod stream;
+pub mod stream;
 mod words;
 
 use ff_op::{KernelContext, Op, ShapeContext};

@@ -46,9 +46,7 @@ struct Update<'a, T, const SLOTS: usize, F> {
     f: F,
 }
 
-impl<T: Float, const SLOTS: usize, F: Fn([T; SLOTS], T) -> [T; SLOTS]> Vectorized
-    for Update<'_, T, SLOTS, F>
-{
+impl<T: Copy, const SLOTS: usize, F: Fn([T; SLOTS], T) -> [T; SLOTS]> Vectorized for Update<'_, T, SLOTS, F> {
     type Output = ();
     #[inline(always)]
     fn run(self) {

@@ -9,6 +9,9 @@
 //! - with the environment variable `FF_CASES_DUMP`, node, inputs and outcome are appended to that file, for
 //!   `tools/reference/run_cases.py` to compare with the reference.
 //!
+//! The first inputs of a case can be variables ([`Case::variable`]); their values afterwards are the outcome, before the
+//! outputs of the op itself.
+//!
 //! [`OpRunner`] runs single ops one after the other on shared state, for ops on variables, queues and tables.
 
 use ff_hlo::{ArrayShape, Builder, Program};
@@ -22,6 +25,8 @@ use ff_tensor::{
 };
 use std::io::Write;
 use std::sync::Arc;
+
+mod variables;
 
 /// A tensor of these extents and elements.
 pub fn t<T: Element>(dims: &[i64], values: &[T]) -> Tensor {
@@ -167,6 +172,8 @@ enum Expected {
 pub struct Case {
     op: &'static str,
     inputs: Vec<Tensor>,
+    /// How many inputs, from the first on, are variables.
+    variables: usize,
     attrs: Attrs,
     expected: Expected,
 }
@@ -177,9 +184,17 @@ impl Case {
         Case {
             op,
             inputs: Vec::new(),
+            variables: 0,
             attrs: Attrs::new(),
             expected: Expected::Agreement,
         }
+    }
+
+    /// Adds an input that is a variable with this value. Variables come before all other inputs.
+    pub fn variable(mut self, value: Tensor) -> Case {
+        self.inputs.push(value);
+        self.variables += 1;
+        self
     }
 
     /// Adds an input.
@@ -217,18 +232,25 @@ impl Case {
 
     /// Puts the case before all judges. Panics when one disagrees.
     pub fn run(self, name: &str) {
-        let node = match node(self.op, "case", &self.inputs, self.attrs) {
+        let types = variables::input_types(self.op, &self.inputs, self.variables);
+        let node = match node_of_types(self.op, "case", &types, self.attrs) {
             Ok(node) => Arc::new(node),
             Err(error) => panic!("{name}: {error}"),
         };
-        let outcome = run_one(&node, self.inputs.clone(), &RunOneHost::new());
-        dump(name, &node, &self.inputs, &outcome);
+        let outcome = match self.variables {
+            0 => run_one(&node, self.inputs.clone(), &RunOneHost::new()),
+            count => variables::run(&node, &self.inputs, count),
+        };
+        dump(name, &node, &self.inputs, self.variables, &outcome);
         match (&self.expected, &outcome) {
             (Expected::Error(code), Err(error)) => assert_eq!(*code, error.code(), "{name}: {error}"),
             (Expected::Error(code), Ok(outputs)) => panic!("{name}: expected {code:?}, got {outputs:?}"),
             (_, Err(error)) => panic!("{name}: {error}"),
             (Expected::Outputs(expected), Ok(outputs)) => compare(name, "expected", expected, outputs),
             (Expected::Agreement, Ok(_)) => {}
+        }
+        if self.variables > 0 {
+            return;
         }
         judge_shapes(name, &node, &self.inputs, &outcome);
         judge_lowering(name, &node, &self.inputs, &outcome);
@@ -237,9 +259,13 @@ impl Case {
 
 /// The node of an op with these inputs.
 pub fn node(op: &str, name: &str, inputs: &[Tensor], attrs: Attrs) -> Result<NodeInfo> {
-    let record = crate::registry().find(op)?;
     let types: Vec<DataType> = inputs.iter().map(Tensor::dtype).collect();
-    let attrs = attrs.complete(&record.def, &types)?;
+    node_of_types(op, name, &types, attrs)
+}
+
+fn node_of_types(op: &str, name: &str, types: &[DataType], attrs: Attrs) -> Result<NodeInfo> {
+    let record = crate::registry().find(op)?;
+    let attrs = attrs.complete(&record.def, types)?;
     NodeInfo::new(name.to_string(), record, String::new(), attrs)
 }
 
@@ -394,14 +420,19 @@ fn hex_tensors(tensors: &[Tensor]) -> String {
 }
 
 /// One line: name, node, inputs, and either outputs or the error's code and message. Messages are in hexadecimal.
-fn dump(name: &str, node: &NodeInfo, inputs: &[Tensor], outcome: &Result<Vec<Tensor>>) {
+fn dump(name: &str, node: &NodeInfo, inputs: &[Tensor], variables: usize, outcome: &Result<Vec<Tensor>>) {
     let Ok(path) = std::env::var("FF_CASES_DUMP") else {
         return;
     };
     let def = NodeDef {
         name: node.name.clone(),
         op: node.op_name().to_string(),
-        input: (0..inputs.len()).map(|index| format!("input{index}")).collect(),
+        input: (0..inputs.len())
+            .map(|index| match index < variables {
+                true => format!("variable{index}"),
+                false => format!("input{index}"),
+            })
+            .collect(),
         attr: node
             .attrs
             .iter()

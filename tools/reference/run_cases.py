@@ -5,7 +5,8 @@
 
 Each line of the dump is a case: name, node, inputs, and either `ok` and outputs or an error's code and message. The
 node runs in the reference on placeholders; where its shape function needs values, on constants. Prints the cases that
-differ and a count. Random ops without a seed and ops on resources cannot be compared so.
+differ and a count. Inputs named `variable0`.. are variables of the kind that the op takes; their values afterwards are
+compared before the op's outputs. Random ops without a seed and ops on other resources cannot be compared so.
 """
 
 import os
@@ -32,6 +33,9 @@ def graph_of(node, inputs, constant):
     removed = op_def_registry.get(node.op).deprecation.version
     graph.versions.producer = removed - 1 if removed else 2474
     for name, value in zip(node.input, inputs):
+        if name.startswith("variable"):
+            add_variable(graph, node, name, value)
+            continue
         added = graph.node.add(name=name, op="Const" if constant else "Placeholder")
         added.attr["dtype"].type = value.dtype
         if constant:
@@ -40,19 +44,42 @@ def graph_of(node, inputs, constant):
     return graph
 
 
+def add_variable(graph, node, name, value):
+    """Adds a variable of the kind that the node takes, the node NAME_set that sets it, and NAME_get that reads it."""
+    argument = op_def_registry.get(node.op).input_arg[int(name[len("variable"):])]
+    resource = argument.type == tf.resource.as_datatype_enum
+    ops = ("VarHandleOp", "AssignVariableOp", "ReadVariableOp") if resource else ("VariableV2", "Assign", "Identity")
+    variable = graph.node.add(name=name, op=ops[0])
+    start = graph.node.add(name=name + "_start", op="Const")
+    setter = graph.node.add(name=name + "_set", op=ops[1], input=[name, start.name])
+    getter = graph.node.add(name=name + "_get", op=ops[2], input=[name])
+    start.attr["value"].tensor.CopyFrom(value)
+    variable.attr["shared_name"].s = name.encode()
+    variable.attr["shape"].shape.CopyFrom(value.tensor_shape)
+    for added in (variable, start) + ((setter, getter) if resource else ()):
+        added.attr["dtype"].type = value.dtype
+    for added in () if resource else (setter, getter):
+        added.attr["T"].type = value.dtype
+
+
 def run(node, inputs, constant):
     with tf.Graph().as_default() as graph:
         tf.import_graph_def(graph_of(node, inputs, constant), name="")
         outputs = graph.get_operation_by_name(node.name).outputs
         feeds = {}
         if not constant:
-            feeds = {f"{name}:0": tf.make_ndarray(value) for name, value in zip(node.input, inputs)}
+            feeds = {f"{name}:0": tf.make_ndarray(value) for name, value in zip(node.input, inputs)
+                     if not name.startswith("variable")}
         config = tf.compat.v1.ConfigProto(intra_op_parallelism_threads=1, inter_op_parallelism_threads=1)
         config.graph_options.rewrite_options.disable_meta_optimizer = True
         with tf.compat.v1.Session(config=config) as session:
-            fetches = list(outputs) or graph.get_operation_by_name(node.name)
-            values = session.run(fetches, feeds)
-        return [] if values is None else values
+            variables = [name for name in node.input if name.startswith("variable")]
+            session.run([graph.get_operation_by_name(name + "_set") for name in variables])
+            is_ref = [output.dtype._is_ref_dtype for output in outputs]
+            fetches = [output for output, ref in zip(outputs, is_ref) if not (ref and variables)]
+            values = session.run(fetches or graph.get_operation_by_name(node.name), feeds)
+            afterwards = session.run([name + "_get:0" for name in variables])
+        return afterwards + ([] if values is None else list(values))
 
 
 def reference(node, inputs):

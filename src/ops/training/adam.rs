@@ -1,57 +1,131 @@
-//! Adam (Kingma and Ba 2015), in the form with the bias corrections folded into the learning rate.
+//! Adam (Kingma and Ba 2015) with the bias corrections folded into the learning rate, its variant AdaMax of the same
+//! paper, and AMSGrad (Reddi et al. 2018).
 
-use super::slots::{shape, update};
-use crate::math::number::Number;
-use ff_kernels::elementwise::cost;
-use ff_kernels::math::Real;
-use ff_kernels::memory::SharedMut;
-use ff_op::{Gradient, Kernel, KernelContext, Op};
-use ff_tensor::Result;
+use super::step::{Numbers, Rule, Trained, TrainedReal, optimizer};
+use ff_op::Op;
+use ff_tensor::{Complex64, Complex128, Result, bf16, f16};
 
-static RESOURCE: Op = Op {
-    name: "ResourceApplyAdam",
-    shape: |context| shape(context, 3, 9),
-    kernels: &[Kernel::native(apply)],
-    gradient: Gradient::NotDifferentiable,
-    ..Op::WRITES
-};
-static REFERENCE: Op = Op {
-    name: "ApplyAdam",
-    ..RESOURCE
-};
+/// Adam.
+pub static ADAM: &[&Op] = optimizer!(
+    Adam,
+    3,
+    (f32, f64, f16, bf16, Complex64, Complex128),
+    ["ApplyAdam", "ResourceApplyAdam"]
+);
+/// AMSGrad.
+pub static AMSGRAD: &[&Op] = optimizer!(
+    Amsgrad,
+    4,
+    (f32, f64, f16, bf16),
+    ["ResourceApplyAdamWithAmsgrad"]
+);
+/// AdaMax.
+pub static ADA_MAX: &[&Op] = optimizer!(AdaMax, 3, (f32, f64, f16), ["ApplyAdaMax", "ResourceApplyAdaMax"]);
 
-/// Every op of this file.
-pub static OPS: &[&Op] = &[&RESOURCE, &REFERENCE];
+/// `m += (grad - m)(1 - beta1)`, `v += (grad^2 - v)(1 - beta2)`, `var -= rate m / (sqrt(v) + epsilon)`; with Nesterov
+/// `m` is replaced by `grad (1 - beta1) + beta1 m` in the last.
+#[derive(Clone, Copy)]
+struct Adam<T> {
+    /// `lr sqrt(1 - beta2_power) / (1 - beta1_power)`.
+    rate: T,
+    beta1: T,
+    rest1: T,
+    rest2: T,
+    epsilon: T,
+    nesterov: bool,
+}
 
-/// Inputs: var, m, v, beta1_power, beta2_power, lr, beta1, beta2, epsilon, grad.
-///
-/// `rate = lr sqrt(1 - beta2_power) / (1 - beta1_power)`, `m += (grad - m)(1 - beta1)`,
-/// `v += (grad^2 - v)(1 - beta2)`, `var -= rate m / (sqrt(v) + epsilon)`; with Nesterov `m` is replaced by
-/// `grad (1 - beta1) + beta1 m` in the last.
-fn apply(context: &mut KernelContext) -> Result<()> {
-    let nesterov = context.attrs().bool("use_nesterov").unwrap_or(false);
-    update(context, 9, |context, [var, m, v]| {
-        crate::match_float!(var.dtype(), T => {
-            let scalar = |index: usize| context.input(index)?.single::<T>();
-            let one = T::one();
-            let (power1, power2, rate) = (scalar(3)?, scalar(4)?, scalar(5)?);
-            let (beta1, beta2, epsilon) = (scalar(6)?, scalar(7)?, scalar(8)?);
-            let rate = rate.mul(Real::square_root(Number::sub(one, power2))).div(Number::sub(one, power1));
-            let (rest1, rest2) = (Number::sub(one, beta1), Number::sub(one, beta2));
-            let gradient = context.input_slice::<T>(9)?;
-            let var = SharedMut::new(var.as_mut_slice::<T>()?);
-            let (m, v) = (SharedMut::new(m.as_mut_slice::<T>()?), SharedMut::new(v.as_mut_slice::<T>()?));
-            context.pool().parallel_for(gradient.len(), 4.0 * cost::SIMPLE, |range| {
-                // SAFETY: the ranges of a loop are disjoint.
-                let (var, m, v) = unsafe { (var.range(range.clone()), m.range(range.clone()), v.range(range.clone())) };
-                for (((var, m), v), &gradient) in var.iter_mut().zip(m).zip(v).zip(&gradient[range]) {
-                    *m = m.add(Number::sub(gradient, *m).mul(rest1));
-                    *v = v.add(Number::sub(gradient.mul(gradient), *v).mul(rest2));
-                    let direction = if nesterov { gradient.mul(rest1).add(beta1.mul(*m)) } else { *m };
-                    *var = Number::sub(*var, direction.mul(rate).div(Real::square_root(*v).add(epsilon)));
-                }
-            });
-            Ok(())
+impl<T: Trained> Adam<T> {
+    fn of(numbers: &Numbers) -> Result<Self> {
+        let one = T::one();
+        let (beta1, beta2) = (numbers.scalar::<T>("beta1")?, numbers.scalar::<T>("beta2")?);
+        let (power1, power2) = (
+            numbers.scalar::<T>("beta1_power")?,
+            numbers.scalar::<T>("beta2_power")?,
+        );
+        let rate: T = numbers.scalar("lr")?;
+        Ok(Adam {
+            rate: rate.mul(one.sub(power2).root()).div(one.sub(power1)),
+            beta1,
+            rest1: one.sub(beta1),
+            rest2: one.sub(beta2),
+            epsilon: numbers.scalar("epsilon")?,
+            nesterov: numbers.flag("use_nesterov", false),
         })
-    })
+    }
+
+    /// The new moments.
+    #[inline(always)]
+    fn moments(&self, m: T, v: T, gradient: T) -> (T, T) {
+        let m = m.add(gradient.sub(m).mul(self.rest1));
+        let v = v.add(gradient.mul(gradient).sub(v).mul(self.rest2));
+        (m, v)
+    }
+}
+
+impl<T: Trained> Rule<T, 3> for Adam<T> {
+    fn read(numbers: &Numbers) -> Result<Self> {
+        Adam::of(numbers)
+    }
+
+    #[inline(always)]
+    fn step(&self, [var, m, v]: [T; 3], gradient: T) -> [T; 3] {
+        let (m, v) = self.moments(m, v, gradient);
+        let direction = if self.nesterov {
+            gradient.mul(self.rest1).add(self.beta1.mul(m))
+        } else {
+            m
+        };
+        let change = direction.mul(self.rate).div(v.root().add(self.epsilon));
+        [var.sub(change), m, v]
+    }
+}
+
+/// As Adam, with the largest `v` so far in the last formula.
+#[derive(Clone, Copy)]
+struct Amsgrad<T>(Adam<T>);
+
+impl<T: TrainedReal> Rule<T, 4> for Amsgrad<T> {
+    fn read(numbers: &Numbers) -> Result<Self> {
+        Adam::of(numbers).map(Amsgrad)
+    }
+
+    #[inline(always)]
+    fn step(&self, [var, m, v, largest]: [T; 4], gradient: T) -> [T; 4] {
+        let (m, v) = self.0.moments(m, v, gradient);
+        let largest = largest.larger(v);
+        let change = m.mul(self.0.rate).div(largest.root().add(self.0.epsilon));
+        [var.sub(change), m, v, largest]
+    }
+}
+
+/// `m += (grad - m)(1 - beta1)`, `v = max(beta2 v, |grad|)`, `var -= lr / (1 - beta1_power) m / (v + epsilon)`.
+#[derive(Clone, Copy)]
+struct AdaMax<T> {
+    rate: T,
+    rest1: T,
+    beta2: T,
+    epsilon: T,
+}
+
+impl<T: TrainedReal> Rule<T, 3> for AdaMax<T> {
+    fn read(numbers: &Numbers) -> Result<Self> {
+        let (one, rate): (T, T) = (T::one(), numbers.scalar("lr")?);
+        let power1: T = numbers.scalar("beta1_power")?;
+        let beta1: T = numbers.scalar("beta1")?;
+        Ok(AdaMax {
+            rate: rate.div(one.sub(power1)),
+            rest1: one.sub(beta1),
+            beta2: numbers.scalar("beta2")?,
+            epsilon: numbers.scalar("epsilon")?,
+        })
+    }
+
+    #[inline(always)]
+    fn step(&self, [var, m, v]: [T; 3], gradient: T) -> [T; 3] {
+        let m = m.add(gradient.sub(m).mul(self.rest1));
+        let v = self.beta2.mul(v).larger(gradient.magnitude());
+        let change = self.rate.mul(m.div(v.add(self.epsilon)));
+        [var.sub(change), m, v]
+    }
 }

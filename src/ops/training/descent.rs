@@ -1,36 +1,109 @@
-//! Plain gradient descent: `var -= alpha * delta`.
+//! Plain gradient descent, and momentum (Polyak) with Nesterov's look-ahead, in TensorFlow's and in Keras' form.
 
-use super::slots::{shape, update};
-use crate::math::number::Number;
-use ff_kernels::elementwise::{binary_in_place, cost};
-use ff_op::{Gradient, Kernel, KernelContext, Op};
-use ff_tensor::Result;
+use super::step::{Numbers, Rule, Trained, optimizer};
+use ff_op::Op;
+use ff_tensor::{Complex64, Complex128, Result, bf16, f16};
 
-static RESOURCE: Op = Op {
-    name: "ResourceApplyGradientDescent",
-    shape: |context| shape(context, 1, 2),
-    kernels: &[Kernel::native(apply)],
-    gradient: Gradient::NotDifferentiable,
-    ..Op::WRITES
-};
-static REFERENCE: Op = Op {
-    name: "ApplyGradientDescent",
-    ..RESOURCE
-};
+/// Plain gradient descent.
+pub static GRADIENT_DESCENT: &[&Op] = optimizer!(
+    GradientDescent,
+    1,
+    (f32, f64, f16, bf16, Complex64, Complex128),
+    ["ApplyGradientDescent", "ResourceApplyGradientDescent"]
+);
+/// Momentum.
+pub static MOMENTUM: &[&Op] = optimizer!(
+    Momentum,
+    2,
+    (f32, f64, f16, bf16, Complex64, Complex128),
+    [
+        "ApplyMomentum",
+        "ResourceApplyMomentum",
+        "SparseApplyMomentum",
+        "ResourceSparseApplyMomentum",
+    ]
+);
+/// Momentum as Keras has it: the slot holds steps, not gradients.
+pub static KERAS_MOMENTUM: &[&Op] = optimizer!(
+    KerasMomentum,
+    2,
+    (f32, f64, f16, bf16, Complex64, Complex128),
+    ["ResourceApplyKerasMomentum", "ResourceSparseApplyKerasMomentum"]
+);
 
-/// Every op of this file.
-pub static OPS: &[&Op] = &[&RESOURCE, &REFERENCE];
+/// `var -= alpha * delta`.
+#[derive(Clone, Copy)]
+struct GradientDescent<T> {
+    alpha: T,
+}
 
-/// Inputs: var, alpha, delta.
-fn apply(context: &mut KernelContext) -> Result<()> {
-    update(context, 2, |context, [var]| {
-        crate::match_number!(var.dtype(), T => {
-            let alpha: T = context.input(1)?.single()?;
-            let delta = context.input_slice::<T>(2)?;
-            binary_in_place(context.pool(), var.as_mut_slice()?, delta, cost::SIMPLE, |var: T, delta: T| {
-                var.sub(alpha.mul(delta))
-            });
-            Ok(())
+impl<T: Trained> Rule<T, 1> for GradientDescent<T> {
+    fn read(numbers: &Numbers) -> Result<Self> {
+        Ok(GradientDescent {
+            alpha: numbers.scalar("alpha")?,
         })
-    })
+    }
+
+    #[inline(always)]
+    fn step(&self, [var]: [T; 1], gradient: T) -> [T; 1] {
+        [var.sub(self.alpha.mul(gradient))]
+    }
+}
+
+/// `accum = accum * momentum + grad; var -= lr * accum`, or with Nesterov `var -= lr * (grad + momentum * accum)`.
+#[derive(Clone, Copy)]
+struct Momentum<T> {
+    rate: T,
+    momentum: T,
+    nesterov: bool,
+}
+
+impl<T: Trained> Rule<T, 2> for Momentum<T> {
+    fn read(numbers: &Numbers) -> Result<Self> {
+        Ok(Momentum {
+            rate: numbers.scalar("lr")?,
+            momentum: numbers.scalar("momentum")?,
+            nesterov: numbers.flag("use_nesterov", false),
+        })
+    }
+
+    #[inline(always)]
+    fn step(&self, [var, accum]: [T; 2], gradient: T) -> [T; 2] {
+        let accum = accum.mul(self.momentum).add(gradient);
+        let change = if self.nesterov {
+            gradient
+                .mul(self.rate)
+                .add(accum.mul(self.momentum).mul(self.rate))
+        } else {
+            accum.mul(self.rate)
+        };
+        [var.sub(change), accum]
+    }
+}
+
+/// `accum = accum * momentum - lr * grad; var += accum`, or with Nesterov `var += accum * momentum - lr * grad`.
+#[derive(Clone, Copy)]
+struct KerasMomentum<T>(Momentum<T>);
+
+impl<T: Trained> Rule<T, 2> for KerasMomentum<T> {
+    fn read(numbers: &Numbers) -> Result<Self> {
+        Momentum::read(numbers).map(KerasMomentum)
+    }
+
+    #[inline(always)]
+    fn step(&self, [var, accum]: [T; 2], gradient: T) -> [T; 2] {
+        let Momentum {
+            rate,
+            momentum,
+            nesterov,
+        } = self.0;
+        let fresh = gradient.mul(rate);
+        let accum = accum.mul(momentum).sub(fresh);
+        let change = if nesterov {
+            accum.mul(momentum).sub(fresh)
+        } else {
+            accum
+        };
+        [var.add(change), accum]
+    }
 }

@@ -1,0 +1,95 @@
+//! Follow the regularized leader, proximal (McMahan et al. 2013), with the shrinkage of its second version.
+
+use super::step::{Numbers, Rule, TrainedReal, optimizer};
+use ff_op::Op;
+use ff_tensor::{Result, bf16, f16};
+
+/// Both versions.
+pub static FTRL: &[&Op] = optimizer!(
+    Ftrl,
+    3,
+    (f32, f64, f16, bf16),
+    [
+        "ApplyFtrl",
+        "ApplyFtrlV2",
+        "ResourceApplyFtrl",
+        "ResourceApplyFtrlV2",
+        "SparseApplyFtrl",
+        "SparseApplyFtrlV2",
+        "ResourceSparseApplyFtrl",
+        "ResourceSparseApplyFtrlV2",
+    ]
+);
+
+/// With `p = -lr_power` and `g = grad + 2 l2_shrinkage var`:
+/// `accum' = accum + grad^2`, `linear += g - (accum'^p - accum^p) / lr var`,
+/// `var = (clip(linear, -l1, l1) - linear) / (accum'^p / lr + 2 l2)`.
+/// With `multiply_linear_by_lr`, `linear` is kept `lr` times as large.
+#[derive(Clone, Copy)]
+struct Ftrl<T> {
+    rate: T,
+    l1: T,
+    l2: T,
+    shrinkage: Option<T>,
+    power: T,
+    is_root: bool,
+    multiply: bool,
+}
+
+impl<T: TrainedReal> Rule<T, 3> for Ftrl<T> {
+    fn read(numbers: &Numbers) -> Result<Self> {
+        let power: T = numbers.scalar("lr_power")?;
+        let shrinkage = match numbers.has("l2_shrinkage") {
+            true => Some(numbers.scalar("l2_shrinkage")?),
+            false => None,
+        };
+        Ok(Ftrl {
+            rate: numbers.scalar("lr")?,
+            l1: numbers.scalar("l1")?,
+            l2: numbers.scalar("l2")?,
+            shrinkage,
+            power: T::default().sub(power),
+            is_root: power == T::of(-0.5),
+            multiply: numbers.flag("multiply_linear_by_lr", false),
+        })
+    }
+
+    #[inline(always)]
+    fn step(&self, [var, accum, linear]: [T; 3], gradient: T) -> [T; 3] {
+        let two = T::of(2.0);
+        let raised = |x: T| {
+            if self.is_root {
+                x.root()
+            } else {
+                x.power(self.power)
+            }
+        };
+        let shrunk = match self.shrinkage {
+            Some(shrinkage) => gradient.add(two.mul(shrinkage).mul(var)),
+            None => gradient,
+        };
+        let new_accum = accum.add(gradient.mul(gradient));
+        let growth = raised(new_accum).sub(raised(accum));
+        let (change, bound, curvature) = if self.multiply {
+            (
+                shrunk.mul(self.rate).sub(growth.mul(var)),
+                self.l1.mul(self.rate),
+                raised(new_accum).add(two.mul(self.l2).mul(self.rate)),
+            )
+        } else {
+            (
+                shrunk.sub(growth.div(self.rate).mul(var)),
+                self.l1,
+                raised(new_accum).div(self.rate).add(two.mul(self.l2)),
+            )
+        };
+        let linear = linear.add(change);
+        let lower = T::default().sub(bound);
+        let clipped = if linear > bound {
+            bound
+        } else {
+            linear.larger(lower)
+        };
+        [clipped.sub(linear).div(curvature), new_accum, linear]
+    }
+}

@@ -2,7 +2,7 @@
 
 use crate::testing::{graph, graph_def, placeholder};
 use crate::{FunctionBody, Graph, ImportOptions, NodeBuilder, import_graph_def};
-use ff_op::{AttrValue, Attrs, FunctionRef};
+use ff_op::{AttrValue, Attrs, FunctionRef, OutputRef};
 use ff_tensor::{Code, DataType, PartialShape, Result};
 
 fn library(text: &str) -> Graph {
@@ -132,4 +132,18 @@ fn shapes_are_inferred_through_calls() {
     // Too deep, but not too long.
     assert_eq!(call("f0"), PartialShape::unknown());
     assert_eq!(call("self"), PartialShape::unknown());
+}
+
+#[test]
+fn gradients_of_recursive_functions_are_refused() {
+    let mut graph = library(&calls());
+    let x = placeholder(&mut graph, "x", &[2, 3]);
+    let node = NodeBuilder::new("PartitionedCall", "call")
+        .input_list([x])
+        .attr("Tout", vec![DataType::FLOAT])
+        .attr("f", AttrValue::Func(function("self", Attrs::new())));
+    let node = node.finish(&mut graph).unwrap();
+    let y = OutputRef { node, index: 0 };
+    let error = crate::add_gradients(&mut graph, &[y], &[x], &[], None).unwrap_err();
+    assert_eq!(error.code(), Code::Unimplemented, "{error}");
 }

@@ -8,11 +8,59 @@
 use crate::gradients::{Host, Walk, is_trainable, reach};
 use crate::{FunctionBody, FunctionSource, Graph, NodeId, graph_to_function};
 use ff_op::{Attrs, Differentiated, FunctionRef, GradientHost, OutputRef};
-use ff_tensor::Result;
+use ff_tensor::{Result, ensure};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::cell::{Cell, RefCell};
+
+/// How deep calls within a function are differentiated.
+const DEEPEST: usize = 50;
+
+/// How many functions are differentiated for one call, those within it included.
+const MOST_FUNCTIONS: usize = 2000;
+
+thread_local! {
+    /// The functions that are being differentiated, the outermost first.
+    static WITHIN: RefCell<Vec<String>> = const { RefCell::new(Vec::new()) };
+    /// How many were, since the outermost began.
+    static COUNT: Cell<usize> = const { Cell::new(0) };
+}
+
+/// Marks a function as being differentiated, so that recursion is noticed.
+struct Within;
+
+impl Within {
+    /// UNIMPLEMENTED for a function within itself; RESOURCE_EXHAUSTED when there are too many.
+    fn enter(name: &str) -> Result<Within> {
+        WITHIN.with_borrow_mut(|within| {
+            ensure!(
+                !within.iter().any(|outer| outer == name),
+                Unimplemented,
+                "The gradient of the recursive function {name}"
+            );
+            if within.is_empty() {
+                COUNT.set(0);
+            }
+            COUNT.set(COUNT.get() + 1);
+            ensure!(
+                within.len() < DEEPEST && COUNT.get() <= MOST_FUNCTIONS,
+                ResourceExhausted,
+                "The gradient of {name} needs too many functions"
+            );
+            within.push(name.to_string());
+            Ok(Within)
+        })
+    }
+}
+
+impl Drop for Within {
+    fn drop(&mut self) {
+        WITHIN.with_borrow_mut(|within| within.pop());
+    }
+}
 
 /// See [`GradientHost::differentiate`].
 pub fn differentiate(host: &mut Host, function: &FunctionRef) -> Result<Differentiated> {
+    let _within = Within::enter(&function.name)?;
     let body = FunctionBody::instantiate(host.graph.registry(), host.graph.functions(), function)?;
     let mut graph = body.graph().clone();
     let of_types = |outputs: &[OutputRef]| -> Vec<usize> {

@@ -13,7 +13,7 @@ use super::{Goal, Graph};
 use crate::gradients::reach;
 use crate::{FunctionBody, NodeId, called_by_name};
 use ff_op::{Effects, FunctionRef, NodeInfo, OutputRef};
-use ff_tensor::Result;
+use ff_tensor::{DataType, Result};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -61,6 +61,20 @@ fn called(graph: &Graph, info: &NodeInfo) -> Option<FunctionRef> {
         "PartitionedCall" | "StatefulPartitionedCall" => info.attrs.func("f").ok().cloned(),
         _ => called_by_name(graph, info),
     }
+}
+
+/// Whether a call takes and gives what the function does. Another stays a call, which reports that.
+fn fits(call: &NodeInfo, function: &FunctionBody) -> bool {
+    let are = |values: &[OutputRef], types: &[DataType]| {
+        let same = |value: &OutputRef, dtype: &DataType| {
+            function
+                .graph()
+                .output_type(*value)
+                .is_ok_and(|found| found.base() == dtype.base())
+        };
+        values.len() == types.len() && values.iter().zip(types).all(|(value, dtype)| same(value, dtype))
+    };
+    are(function.arguments(), &call.input_types) && are(function.results(), &call.output_types)
 }
 
 /// A body to put in, and the functions whose bodies it lies in.
@@ -121,7 +135,7 @@ impl Inliner {
             .iter()
             .map(|input| self.rebuild.value(*input))
             .collect();
-        let Some(arguments) = arguments else {
+        let Some(arguments) = arguments.filter(|_| fits(&node.info, &body.function)) else {
             self.rebuild.copy(graph, id)?;
             return Ok(());
         };
@@ -228,7 +242,9 @@ impl Inliner {
         }
         waits.sort_unstable();
         waits.dedup();
-        let nested = function.and_then(|function| self.body(graph, &function, &body.within));
+        let nested = function
+            .and_then(|function| self.body(graph, &function, &body.within))
+            .filter(|nested| fits(&node.info, &nested.function));
         if let Some(mut nested) = nested {
             nested.prefix = format!("{}/{}", body.prefix, node.info.name);
             let (results, end, effects) = self.put(&nested, &inputs, &waits)?;

@@ -50,8 +50,15 @@ fn output(node: u32, index: usize) -> OutputRef {
 fn incoming(context: &mut GradientContext, results: &[usize]) -> Result<Vec<OutputRef>> {
     let mut gradients = Vec::with_capacity(results.len());
     for &result in results {
+        let dtype = context.node().output_types.get(result).copied();
         ensure!(
-            context.node().output_types[result].base() != DataType::RESOURCE
+            dtype.is_some(),
+            InvalidArgument,
+            "{} has fewer outputs than its function",
+            context.node().describe()
+        );
+        ensure!(
+            dtype.is_none_or(|dtype| dtype.base() != DataType::RESOURCE)
                 || context.incoming(result).is_some(),
             Unimplemented,
             "{} returns a handle: gradients do not flow through it",

@@ -52,6 +52,9 @@ pub static OPS: &[&Op] = &[&INPUT, &FILTER, &DEPTHWISE_INPUT, &DEPTHWISE_FILTER]
 
 /// The shape that an input's value says.
 fn given_shape(context: &mut ShapeContext, index: usize) -> Result<()> {
+    for other in (0..3).filter(|other| *other != index) {
+        context.input(other).with_rank(4)?;
+    }
     let shape = context.input_as_shape(index)?.with_rank(4)?;
     context.set_output(0, PartialShape::new(shape.dims().unwrap_or(&[])));
     Ok(())

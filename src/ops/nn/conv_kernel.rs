@@ -171,6 +171,7 @@ pub fn backward_input(context: &mut KernelContext, depthwise: bool) -> Result<()
         InvalidArgument,
         "Conv2DBackpropInput: input_sizes must have 4 elements"
     );
+    Shape::new(&dims)?;
     if !format.channels_last {
         let channels = dims.remove(1);
         dims.push(channels);
@@ -192,6 +193,7 @@ pub fn backward_input(context: &mut KernelContext, depthwise: bool) -> Result<()
 pub fn backward_filter(context: &mut KernelContext, depthwise: bool) -> Result<()> {
     let format = Format::of(context.attrs(), 2)?;
     let dims = context.input_i64s(1)?;
+    Shape::new(&dims)?;
     let input = channels_last(format, context.input(0)?)?;
     let incoming = channels_last(format, context.input(2)?)?;
     let shape = checked(context, input.dims(), &dims, incoming.dims(), depthwise)?;

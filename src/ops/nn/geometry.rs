@@ -1,7 +1,10 @@
 //! Geometry of sliding windows: data formats, padding rules, output extents. Exists once for convolution and pooling.
 
 use ff_op::Attrs;
-use ff_tensor::{PartialShape, Result, bail, dim, ensure};
+use ff_tensor::{PartialShape, Result, bail, dim, ensure, status};
+
+/// No window reaches further: what is computed from it does not overflow.
+const LARGEST: i64 = 1 << 60;
 
 /// Where batch, channels and spatial axes are.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -113,7 +116,7 @@ impl Padding {
                     list.len()
                 );
                 ensure!(
-                    list.iter().all(|&amount| amount >= 0),
+                    list.iter().all(|amount| (0..LARGEST).contains(amount)),
                     InvalidArgument,
                     "All elements of explicit_paddings must be nonnegative"
                 );
@@ -164,23 +167,38 @@ pub fn output_extent(
         return Ok(dim::UNKNOWN);
     }
     if *padding == Padding::Same {
-        return Ok((input + stride - 1) / stride);
+        return Ok(input / stride + i64::from(input % stride > 0));
     }
     if window < 0 {
         return Ok(dim::UNKNOWN);
     }
-    let reach = (window - 1) * dilation + 1;
+    let reach = reach(window, dilation)?;
     let (low, high) = match padding {
         Padding::Explicit(list) => list[axis],
         _ => (0, 0),
     };
-    let output = (input + low + high - reach + stride).div_euclid(stride);
+    let padded = dim::add(dim::add(input, low)?, high)?;
+    let output = dim::add(padded.saturating_sub(reach), stride)?.div_euclid(stride);
     ensure!(
         output >= 0,
         InvalidArgument,
         "Computed output size would be negative: {output} [input_size: {input}, effective_filter_size: {reach}, stride: {stride}]"
     );
     Ok(output)
+}
+
+/// How many elements a window spans. INVALID_ARGUMENT when they cannot be counted.
+fn reach(window: i64, dilation: i64) -> Result<i64> {
+    let steps = (window - 1).checked_mul(dilation);
+    steps
+        .filter(|steps| *steps < LARGEST)
+        .map(|steps| steps + 1)
+        .ok_or_else(|| {
+            status!(
+                InvalidArgument,
+                "A window of {window} elements with dilation {dilation} is too large"
+            )
+        })
 }
 
 /// The whole geometry along one axis.
@@ -193,12 +211,19 @@ pub fn axis(
     dilation: i64,
 ) -> Result<Axis> {
     let output = output_extent(padding, axis, input, window, stride, dilation)?;
-    let reach = (window - 1) * dilation + 1;
+    let reach = reach(window, dilation)?;
+    let steps = (output - 1).checked_mul(stride);
+    let Some(steps) = steps.filter(|steps| *steps < LARGEST) else {
+        bail!(
+            InvalidArgument,
+            "{output} windows at a distance of {stride} are too far apart"
+        );
+    };
     let (low, high) = match padding {
         Padding::Valid => (0, 0),
         Padding::Explicit(list) => list[axis],
         Padding::Same => {
-            let needed = ((output - 1) * stride + reach - input).max(0);
+            let needed = (steps + reach - input).max(0);
             (needed / 2, needed - needed / 2)
         }
     };

@@ -52,6 +52,16 @@ impl TensorList {
         Tensor::from_variants(Shape::scalar(), vec![VariantValue::new(self)])
     }
 
+    /// Makes the list this long, with elements that are not set at its end. RESOURCE_EXHAUSTED when memory is out.
+    pub fn set_len(&mut self, size: usize) -> Result<()> {
+        let more = size.saturating_sub(self.elements.len());
+        self.elements
+            .try_reserve(more)
+            .map_err(|_| status!(ResourceExhausted, "OOM when allocating a list of {size} elements"))?;
+        self.elements.resize(size, None);
+        Ok(())
+    }
+
     /// Fails unless the tensor may be an element. INVALID_ARGUMENT.
     pub fn check(&self, tensor: &Tensor) -> Result<()> {
         ensure!(

@@ -152,7 +152,7 @@ fn rows(tensors: &[Tensor]) -> Result<Vec<Vec<Tensor>>> {
     let count = tensors.first().and_then(|tensor| tensor.dims().first().copied());
     let count =
         count.ok_or_else(|| status!(InvalidArgument, "Input components must have at least rank 1"))?;
-    let mut tuples = Vec::with_capacity(count as usize);
+    let mut tuples = Vec::new();
     for row in 0..count as usize {
         let part = |tensor: &Tensor| {
             ensure!(

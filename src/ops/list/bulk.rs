@@ -207,7 +207,7 @@ fn put_rows(list: &mut TensorList, tensor: &Tensor, indices: &[i64]) -> Result<(
         })?;
         list.check(&row)?;
         if place >= list.elements.len() {
-            list.elements.resize(place + 1, None);
+            list.set_len(place + 1)?;
         }
         list.elements[place] = Some(row);
     }
@@ -231,8 +231,9 @@ fn scatter(context: &mut KernelContext) -> Result<()> {
         element_type: tensor.dtype(),
         element_shape: shape_input(context, 2)?,
         max_elements: -1,
-        elements: vec![None; count.max(0) as usize],
+        elements: Vec::new(),
     };
+    list.set_len(count.max(0) as usize)?;
     put_rows(&mut list, &tensor, &indices)?;
     context.set_output(0, list.into_tensor()?)
 }
@@ -326,12 +327,14 @@ fn split(context: &mut KernelContext) -> Result<()> {
         "Tensor must be at least a vector, but saw shape: {}",
         tensor.shape()
     );
+    let used = lengths
+        .iter()
+        .fold(0i64, |used, &length| used.saturating_add(length));
     ensure!(
-        lengths.iter().all(|&length| length >= 0) && lengths.iter().sum::<i64>() == tensor.dims()[0],
+        lengths.iter().all(|&length| length >= 0) && used == tensor.dims()[0],
         InvalidArgument,
-        "Unused values in tensor or too few. Length of tensor: {} Values used: {}",
-        tensor.dims()[0],
-        lengths.iter().sum::<i64>()
+        "Unused values in tensor or too few. Length of tensor: {} Values used: {used}",
+        tensor.dims()[0]
     );
     let mut list = TensorList {
         element_type: tensor.dtype(),

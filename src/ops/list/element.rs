@@ -142,12 +142,13 @@ fn reserve(context: &mut KernelContext) -> Result<()> {
         InvalidArgument,
         "The num_elements to reserve must be a non negative number, but got {count}"
     );
-    let list = TensorList {
+    let mut list = TensorList {
         element_type: context.attrs().dtype("element_dtype")?,
         element_shape: shape_input(context, 0)?,
         max_elements: -1,
-        elements: vec![None; count as usize],
+        elements: Vec::new(),
     };
+    list.set_len(count as usize)?;
     context.set_output(0, list.into_tensor()?)
 }
 
@@ -237,7 +238,7 @@ fn set(context: &mut KernelContext) -> Result<()> {
             );
         };
         if place >= count {
-            list.elements.resize(place + 1, None);
+            list.set_len(place + 1)?;
         }
         list.elements[place] = Some(item);
         Ok(())
@@ -256,10 +257,7 @@ fn resize(context: &mut KernelContext) -> Result<()> {
         InvalidArgument,
         "TensorListSlice expects size to be non-negative. Got: {size}"
     );
-    change(context, |list| {
-        list.elements.resize(size as usize, None);
-        Ok(())
-    })
+    change(context, |list| list.set_len(size as usize))
 }
 
 fn shape_of_elements(context: &mut KernelContext) -> Result<()> {

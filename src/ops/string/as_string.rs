@@ -67,7 +67,9 @@ fn prepare(context: &PrepareContext) -> Result<Prepared> {
     Ok(Arc::new(Format {
         flag,
         width: width.clamp(0, i64::from(u16::MAX)) as usize,
-        precision: usize::try_from(precision).ok().map(|digits| digits.min(1 << 16)),
+        precision: usize::try_from(precision)
+            .ok()
+            .map(|digits| digits.min(usize::from(u16::MAX))),
         scientific,
         shortest,
     }))

@@ -22,7 +22,8 @@ import tempfile
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PROGRAMS = [
     "status", "tensor", "tstring", "library", "graph_building", "operation", "attributes", "shapes", "import",
-    "functions", "session", "state", "saved_model", "checkpoint", "threads",
+    "functions", "gradients", "while_loops", "session", "errors", "state", "saved_model",
+    "checkpoint", "reports", "threads",
 ]
 TEXT = "  text: "
 SHOWN_LINES = 12

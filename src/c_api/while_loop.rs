@@ -180,9 +180,12 @@ pub extern "C" fn TF_FinishWhile(
 fn finish(parts: &Parts, holds: TF_Output, name: &str, parent: &WhileParent) -> Result<Vec<OutputRef>> {
     let (cond, body) = (&parts.cond_graph.state, &parts.body_graph.state);
     let cond_inputs = cond.outputs_of(&parts.cond_inputs)?;
-    let cond_outputs = [cond.output_of(holds)?];
+    let cond_outputs = [result_of(cond, holds)?];
     let body_inputs = body.outputs_of(&parts.body_inputs)?;
-    let body_outputs = body.outputs_of(&parts.body_outputs)?;
+    let results = parts.body_outputs.iter();
+    let body_outputs: Vec<OutputRef> = results
+        .map(|output| result_of(body, *output))
+        .collect::<Result<_>>()?;
     let (cond, body) = (cond.lock(), body.lock());
     let condition = LoopPart {
         graph: &cond,
@@ -195,6 +198,19 @@ fn finish(parts: &Parts, holds: TF_Output, name: &str, parent: &WhileParent) -> 
         outputs: &body_outputs,
     };
     add_while_loop(&mut parent.state.lock(), name, &parent.inputs, condition, body)
+}
+
+/// A result of a part. INVALID_ARGUMENT, with the reference's text, for one of another graph.
+fn result_of(part: &GraphState, output: TF_Output) -> Result<OutputRef> {
+    part.output_of(output).map_err(|error| match output.operation() {
+        Some(operation) if !std::ptr::eq(operation.state(), part) => ff_tensor::status!(
+            InvalidArgument,
+            "Requested return tensor '{}:{}' not found in graph def",
+            operation.name_text(),
+            output.index
+        ),
+        _ => error,
+    })
 }
 
 /// Frees what belongs to `params` without adding a loop. NULL and a loop that was not started are ignored.

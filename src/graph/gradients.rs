@@ -14,9 +14,10 @@ use ff_tensor::{DataType, PartialShape, Result, bail, ensure, status};
 use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
-/// The gradients of the sum of `outputs` in each of `inputs`; none where nothing flows.
+/// The gradients of the sum of `outputs` in each of `inputs`; none where nothing flows. Along integers they flow where an
+/// output is of that type.
 ///
-/// `incoming` has a gradient for each output, or is empty for ones. INVALID_ARGUMENT for a prefix in use, a wrong number of
+/// `incoming` has a gradient for each output, or is empty for ones. INVALID_ARGUMENT for a prefix in use or empty, a wrong number of
 /// incoming gradients, or an input that no output depends on; NOT_FOUND for an op without a gradient.
 pub fn add_gradients(
     graph: &mut Graph,
@@ -51,6 +52,11 @@ fn scope(graph: &Graph, prefix: Option<&str>) -> Result<String> {
         names.find(|name| *name == scope || is_in(name))
     };
     if let Some(prefix) = prefix {
+        ensure!(
+            !prefix.is_empty(),
+            InvalidArgument,
+            "The prefix of gradients cannot be empty"
+        );
         if let Some(name) = conflict(prefix) {
             bail!(
                 InvalidArgument,
@@ -196,6 +202,8 @@ impl GradientHost for Host<'_> {
 /// The walk from outputs back to inputs.
 pub(crate) struct Walk {
     wanted: Vec<OutputRef>,
+    /// Integer types among those of the outputs: along them gradients flow too.
+    integers: Vec<DataType>,
     /// Nodes between outputs and inputs: those that gradients flow through.
     between: Vec<bool>,
     /// How many inputs of nodes in between, not yet walked, read from each node.
@@ -229,8 +237,15 @@ impl Walk {
                 waiting[input.node as usize] += 1;
             }
         }
+        let types = outputs
+            .iter()
+            .filter_map(|output| graph.output_type(*output).ok());
         Ok(Walk {
             wanted: inputs.to_vec(),
+            integers: types
+                .map(DataType::base)
+                .filter(|dtype| dtype.is_integer())
+                .collect(),
             between,
             waiting,
             gradients: FxHashMap::default(),
@@ -244,6 +259,13 @@ impl Walk {
         outputs: &[OutputRef],
         incoming: &[OutputRef],
     ) -> Result<Vec<Option<OutputRef>>> {
+        for output in outputs.iter().filter(|output| self.between[output.node as usize]) {
+            let op = &host.graph.node(output.node).info.op;
+            let is_text = host.graph.output_type(*output)?.base() == DataType::STRING;
+            if (is_text || matches!(op.gradient, Gradient::Missing)) && !self.wanted.contains(output) {
+                return Err(no_gradient(&op.def.name));
+            }
+        }
         for (index, output) in outputs.iter().enumerate() {
             let gradient = match incoming.get(index) {
                 Some(gradient) => *gradient,
@@ -344,7 +366,9 @@ impl Walk {
         let outgoing = context.finish();
         for (input, gradient) in inputs.iter().zip(outgoing) {
             let Some(gradient) = gradient else { continue };
-            if is_trainable(host.graph.output_type(*input)?) && is_needed(input) {
+            let dtype = host.graph.output_type(*input)?;
+            let flows = is_trainable(dtype) || self.integers.contains(&dtype.base());
+            if flows && is_needed(input) {
                 self.gradients.entry(*input).or_default().push(gradient);
             }
         }

@@ -13,7 +13,7 @@ use crate::{Graph, NodeId, summary};
 use ff_op::{AttrValue, Attrs, OutputRef};
 use ff_proto::attr_value::Value;
 use ff_proto::op_def::AttrDef;
-use ff_proto::{FunctionDefLibrary, GraphDef, NodeDef, OpDef, TensorProto, VersionDef};
+use ff_proto::{Bytes, FunctionDefLibrary, GraphDef, NodeDef, OpDef, TensorProto, VersionDef};
 use ff_tensor::{DataType, PartialShape, Result, Status, bail, ensure, status};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -411,13 +411,19 @@ fn check_output(graph: &Graph, reader: &str, source: OutputRef) -> Result<()> {
     )
 }
 
-/// The value of a constant whose elements are listed by type: an export of such a tensor gives raw bytes otherwise.
+/// The value of a constant whose elements are listed by type, or a single one in raw bytes: an export would choose the other
+/// form.
 fn given_value(attrs: &BTreeMap<String, ff_proto::AttrValue>) -> Option<TensorProto> {
     let Some(Value::Tensor(tensor)) = &attrs.get("value")?.value else {
         return None;
     };
-    let is_plain = DataType(tensor.dtype).is_plain();
-    (is_plain && tensor.tensor_content.is_empty()).then(|| (**tensor).clone())
+    let content = &tensor.tensor_content;
+    let is_other = content.is_empty() || content.len() <= DataType(tensor.dtype).size();
+    (DataType(tensor.dtype).is_plain() && is_other).then(|| TensorProto {
+        // Not a view that keeps the whole message.
+        tensor_content: Bytes::copy_from_slice(content),
+        ..(**tensor).clone()
+    })
 }
 
 /// Attributes of a message decoded, and those of [`OUTPUT_SHAPES`].

@@ -2,11 +2,14 @@
 //! as graphs of their own.
 //!
 //! Names and control edges are those of the reference: `loop/Enter_1`, `loop/cond/..`, `loop/body/..`; nodes of the
-//! condition without inputs of their own wait for the first Merge, those of the body for the first Switch.
+//! condition without inputs of their own wait for the first Merge, those of the body for the first Switch. So they run once
+//! more than the loop turns; a result of the body that reads no variable waits for a turn besides (the reference's does
+//! not, and such a loop fails or never ends).
 
 use crate::{Graph, ImportOptions, NodeBuilder, NodeId, export_graph_def, import_graph_def};
 use ff_op::OutputRef;
 use ff_tensor::{DataType, Result, ensure};
+use rustc_hash::FxHashSet;
 
 /// A graph with arguments and results.
 pub struct LoopPart<'a> {
@@ -53,12 +56,6 @@ fn add(
         InvalidArgument,
         "condition and body of '{name}' must have as many arguments as the loop has variables"
     );
-    let each = |graph: &mut Graph, kind: &str, of: &[OutputRef]| -> Result<Vec<OutputRef>> {
-        of.iter()
-            .enumerate()
-            .map(|(index, input)| one(graph, builder(name, kind, index).input(*input)))
-            .collect()
-    };
     let mut entered = Vec::with_capacity(inputs.len());
     for (index, input) in inputs.iter().enumerate() {
         let enter = builder(name, "Enter", index)
@@ -99,8 +96,22 @@ fn add(
         .iter()
         .map(|switch| OutputRef { index: 1, ..*switch })
         .collect();
+    let before = graph.len();
     let results = import(graph, &format!("{name}/body"), &body, &going_on, switched[0].node)?;
-    let next = each(graph, "NextIteration", &results)?;
+    let mut next = Vec::with_capacity(results.len());
+    let mut pivot = None;
+    for (index, result) in results.iter().enumerate() {
+        let mut turn = builder(name, "NextIteration", index).input(*result);
+        if !depends(graph, *result, &going_on, before) {
+            // Nothing else would end this variable's turns.
+            let pivot = match pivot {
+                Some(pivot) => pivot,
+                None => *pivot.insert(one(graph, builder(name, "Identity", 0).input(going_on[0]))?),
+            };
+            turn = turn.control(pivot.node);
+        }
+        next.push(one(graph, turn)?);
+    }
     for (merge, next) in merged.iter().zip(&next) {
         let (expected, given) = (graph.output_type(*merge)?, graph.output_type(*next)?);
         ensure!(
@@ -110,7 +121,25 @@ fn add(
         );
         graph.replace_input(merge.node, 1, *next)?;
     }
-    each(graph, "Exit", &switched)
+    let exits = switched.iter().enumerate();
+    exits
+        .map(|(index, value)| one(graph, builder(name, "Exit", index).input(*value)))
+        .collect()
+}
+
+/// Whether an output reads one of `sources`, through nodes from `first` on.
+fn depends(graph: &Graph, output: OutputRef, sources: &[OutputRef], first: usize) -> bool {
+    let mut seen = FxHashSet::default();
+    let mut stack = vec![output];
+    while let Some(output) = stack.pop() {
+        if sources.contains(&output) {
+            return true;
+        }
+        if output.node as usize >= first && seen.insert(output.node) {
+            stack.extend(&graph.node(output.node).inputs);
+        }
+    }
+    false
 }
 
 fn builder(loop_name: &str, kind: &str, index: usize) -> NodeBuilder {

@@ -88,12 +88,14 @@ impl KernelHost for Step {
 /// The error with the node that it came from, as the reference's executor words it.
 #[cold]
 pub fn at_node(error: Status, node: &NodeInfo) -> Status {
-    let mark = format!("[[{}]]", node.describe());
-    if error.message().contains(&mark) {
-        error
-    } else {
-        error.suffixed(&format!("\n\t {mark}"))
+    if !error.message().contains("\n\t [[") {
+        return error.suffixed(&format!("\n\t [[{}]]", node.describe()));
     }
+    // It came from a function that the node runs.
+    let mark = format!("\n\t [[{}]]", node.name);
+    let is_there =
+        error.message().contains(&mark) || error.message().ends_with(&format!("[[{}]]", node.describe()));
+    if is_there { error } else { error.suffixed(&mark) }
 }
 
 /// Records what each node of a step did and when.

@@ -38,10 +38,10 @@ fn view(context: &mut KernelContext) -> Result<()> {
 /// The wanted shape with at most one extent of -1, which takes what is left.
 fn reshape_shape(context: &mut ShapeContext) -> Result<()> {
     let input = context.input(0);
-    let wanted = match context.input_as_shape(1) {
-        Ok(wanted) => wanted,
-        Err(error) => return Err(wrong_sizes(context, error)),
-    };
+    let wanted = context.input(1).with_rank_at_most(1);
+    let wanted = wanted
+        .and_then(|_| context.input_as_shape(1))
+        .map_err(|error| wrong_sizes(context, error))?;
     let Some(wanted_dims) = wanted.dims() else {
         return Ok(());
     };
@@ -120,7 +120,8 @@ fn reshape_shape(context: &mut ShapeContext) -> Result<()> {
 #[cold]
 fn wrong_sizes(context: &ShapeContext, error: Status) -> Status {
     let shape = context.input(1);
-    if shape.rank() != Some(1) {
+    if let Some(rank) = shape.rank().filter(|rank| *rank > 1) {
+        let error = status!(InvalidArgument, "Shape must be rank 1 but is rank {rank}");
         return context.in_words_of_kernel(error, || format!("sizes input must be 1-D, not {shape}"));
     }
     let sizes = context.input_as_i64s(1).ok().flatten().unwrap_or_default();

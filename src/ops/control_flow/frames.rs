@@ -60,7 +60,10 @@ static REF_NEXT_ITERATION: Op = Op {
 };
 static LOOP_COND: Op = Op {
     name: "LoopCond",
-    shape: shapes::scalar,
+    shape: |context| {
+        context.input_with_rank(0, 0)?;
+        shapes::scalar(context)
+    },
     ..PASS_ON
 };
 static CONTROL_TRIGGER: Op = Op {

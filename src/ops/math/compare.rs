@@ -177,7 +177,13 @@ fn equality_shape(context: &mut ShapeContext) -> Result<()> {
             Ok(())
         }
         Ok(_) => Ok(()),
-        Err(error) if strict => Err(error),
+        Err(error) if strict => Err(context.in_words_of_kernel(error, || {
+            format!(
+                "Incompatible shapes: {} vs. {}",
+                context.input(0),
+                context.input(1)
+            )
+        })),
         Err(_) => {
             context.set_output(0, PartialShape::scalar());
             Ok(())

@@ -11,7 +11,7 @@ mod inplace;
 mod matrix_diagonal;
 mod mirror_pad_grad;
 mod pack;
-mod pad;
+pub mod pad;
 mod partition;
 mod positions;
 mod reshape;

@@ -1,7 +1,7 @@
 //! Padding with a value, or with the tensor's own elements mirrored.
 
 use crate::movement::{Region, Writer, row_major};
-use ff_hlo::PadDimension;
+use ff_hlo::{Builder, Op as HloOp, PadDimension};
 use ff_op::{Attrs, Gradient, GradientContext, Kernel, KernelContext, LowerContext, Op, ShapeContext};
 use ff_tensor::{DataType, PartialShape, Result, Shape, Tensor, dim, ensure};
 
@@ -226,10 +226,17 @@ fn mirror(context: &mut KernelContext) -> Result<()> {
 }
 
 fn lower_mirror(context: &mut LowerContext) -> Result<()> {
-    let skip = skips_edge(context.attrs())?;
-    let mut result = context.input(0)?;
-    let pairs = amounts(&context.constant_i64s(1)?, context.input_dims(0)?.len())?;
-    let builder = &mut *context.builder;
+    let (input, values) = (context.input(0)?, context.constant_i64s(1)?);
+    let result = mirrored(context.builder, &context.node().attrs, input, &values)?;
+    context.set_output(0, result);
+    Ok(())
+}
+
+/// Emits a mirrored padding by pairs of amounts, in the mode that the attributes say.
+pub fn mirrored(builder: &mut Builder, attrs: &Attrs, input: HloOp, values: &[i64]) -> Result<HloOp> {
+    let skip = skips_edge(attrs)?;
+    let mut result = input;
+    let pairs = amounts(values, builder.dims(input).len())?;
     for (axis, (before, after)) in pairs.into_iter().enumerate() {
         let extent = builder.dims(result)[axis];
         let mut parts = Vec::new();
@@ -246,8 +253,7 @@ fn lower_mirror(context: &mut LowerContext) -> Result<()> {
             result = builder.concatenate(&parts, axis)?;
         }
     }
-    context.set_output(0, result);
-    Ok(())
+    Ok(result)
 }
 
 crate::op_cases! {

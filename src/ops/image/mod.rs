@@ -9,8 +9,8 @@ mod patches;
 mod projective;
 mod resize;
 mod resize_gradient;
-mod sample_box;
-mod sampling;
+pub mod sample_box;
+pub mod sampling;
 mod scale_and_translate;
 mod suppression;
 

@@ -54,14 +54,15 @@ fn sample_shape(context: &mut ShapeContext) -> Result<()> {
 }
 
 /// Single numbers of a stream, in order.
-struct Numbers {
+pub struct Numbers {
     philox: Philox,
     ready: [u32; 4],
     used: usize,
 }
 
 impl Numbers {
-    fn new(philox: Philox) -> Numbers {
+    /// From the start of a stream.
+    pub fn new(philox: Philox) -> Numbers {
         Numbers {
             philox,
             ready: [0; 4],
@@ -69,7 +70,8 @@ impl Numbers {
         }
     }
 
-    fn next(&mut self) -> u32 {
+    /// The next 32 bits.
+    pub fn next(&mut self) -> u32 {
         if self.used == 4 {
             self.ready = self.philox.step();
             self.used = 0;
@@ -81,6 +83,13 @@ impl Numbers {
     /// From 0 to 1, without 1.
     fn float(&mut self) -> f32 {
         f32::from_bits((127 << 23) | (self.next() & 0x7f_ffff)) - 1.0
+    }
+
+    /// From 0 to 1, without 1.
+    pub fn double(&mut self) -> f64 {
+        let high = u64::from(self.next() & 0xf_ffff);
+        let low = u64::from(self.next());
+        f64::from_bits((1023 << 52) | (high << 32) | low) - 1.0
     }
 
     /// From 0 to `n`, without `n`, all equally likely.

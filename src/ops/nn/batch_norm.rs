@@ -40,8 +40,20 @@ static GRAD_V3: Op = Op {
     ..GRAD_V1
 };
 
+/// With an addition and an activation after it, as graph optimizers make it.
+static EX: Op = Op {
+    name: "_FusedBatchNormEx",
+    gradient: Gradient::Missing,
+    ..V1
+};
+
 /// Every op of this file.
-pub static OPS: &[&Op] = &[&V1, &V2, &V3, &GRAD_V1, &GRAD_V2, &GRAD_V3];
+pub static OPS: &[&Op] = &[&V1, &V2, &V3, &GRAD_V1, &GRAD_V2, &GRAD_V3, &EX];
+
+/// Whether the op has the sixth output of the third version.
+fn is_v3(node: &ff_op::NodeInfo) -> bool {
+    node.op_name().ends_with("V3") || node.op_name() == EX.name
+}
 
 /// The format, from the rank where volumes are allowed.
 fn format(attrs: &ff_op::Attrs, rank: usize) -> Result<Format> {
@@ -50,7 +62,7 @@ fn format(attrs: &ff_op::Attrs, rank: usize) -> Result<Format> {
 
 /// `x` of rank 4 (or 5 in the third version); scale, offset, mean and variance are vectors of channels.
 fn shape(context: &mut ShapeContext) -> Result<()> {
-    let is_v3 = context.node().op_name().ends_with("V3");
+    let is_v3 = is_v3(context.node());
     let mut x = context.input(0);
     match x.rank() {
         Some(5) if is_v3 => {}
@@ -93,7 +105,18 @@ fn lower(context: &mut LowerContext) -> Result<()> {
         .float("exponential_avg_factor")
         .map_or(1.0, f64::from);
     let inputs: Vec<HloOp> = (0..5).map(|index| context.input(index)).collect::<Result<_>>()?;
-    let is_v3 = context.node().op_name().ends_with("V3");
+    let is_v3 = is_v3(context.node());
+    let side = if context.num_inputs() > 5 {
+        Some(context.input(5)?)
+    } else {
+        None
+    };
+    let activation = context.attrs().string("activation_mode").unwrap_or("Identity");
+    ensure!(
+        matches!(activation, "Identity" | "Relu"),
+        InvalidArgument,
+        "Unsupported activation mode: {activation}"
+    );
     let builder = &mut *context.builder;
     let statistics_type = builder.dtype(inputs[1]);
     let x = builder.convert(inputs[0], statistics_type)?;
@@ -113,7 +136,14 @@ fn lower(context: &mut LowerContext) -> Result<()> {
     let scale = along(builder, scale, &dims, channel)?;
     let offset = along(builder, inputs[2], &dims, channel)?;
     let scaled = builder.multiply(centred, scale)?;
-    let y = builder.add(scaled, offset)?;
+    let mut y = builder.add(scaled, offset)?;
+    if let Some(side) = side {
+        let side = builder.convert(side, statistics_type)?;
+        y = builder.add(y, side)?;
+    }
+    if activation == "Relu" {
+        y = builder.relu(y)?;
+    }
     let y = builder.convert(y, dtype)?;
     let count: i64 = axes(dims.len(), channel)
         .iter()
@@ -276,6 +306,21 @@ crate::op_cases! {
     training_v3: Case::op("FusedBatchNormV3").input(cycle(DataType::FLOAT, &[2, 2, 2, 2]))
         .inputs([vector(&[1.0f32, 2.0]), vector(&[0.5f32, -1.0]), vector(&[1.0f32, 2.0]), vector(&[3.0f32, 4.0])])
         .attr("exponential_avg_factor", 0.25f32);
+    half_precision: family(&["FusedBatchNormV2", "FusedBatchNormV3"], &[DataType::HALF, DataType::BFLOAT16], |op, dtype| {
+        Case::op(op).inputs([cycle(dtype, &[2, 2, 2, 2]), vector(&[1.0f32, 2.0]), vector(&[0.5f32, -1.0]), vector(&[1.0f32, 2.0]), vector(&[3.0f32, 4.0])])
+            .attr("is_training", false)
+    });
+    with_activation: Case::op("_FusedBatchNormEx").input(cycle(DataType::FLOAT, &[2, 2, 2, 2])).attr("activation_mode", "Relu")
+        .inputs([vector(&[1.0f32, 2.0]), vector(&[0.5f32, -1.0]), vector(&[1.0f32, 2.0]), vector(&[3.0f32, 4.0])]).attr("is_training", false)
+        .attr("num_side_inputs", 0i64);
+    with_side_input: Case::op("_FusedBatchNormEx").input(cycle(DataType::FLOAT, &[1, 1, 1, 2])).attr("activation_mode", "Relu").attr("epsilon", 0.0f32)
+        .inputs([vector(&[1.0f32, 2.0]), vector(&[0.5f32, -1.0]), vector(&[1.0f32, 2.0]), vector(&[4.0f32, 4.0]), t(&[1, 1, 1, 2], &[1.0f32, 3.5])])
+        .attr("is_training", false).attr("num_side_inputs", 1i64)
+        .gives(t(&[1, 1, 1, 2], &[1.0f32, 1.5])).gives(vector(&[1.0f32, 2.0])).gives(vector(&[4.0f32, 4.0])).gives(vector(&[1.0f32, 2.0]))
+        .gives(vector(&[4.0f32, 4.0])).gives(vector::<f32>(&[]));
+    with_unknown_activation: Case::op("_FusedBatchNormEx").input(cycle(DataType::FLOAT, &[2, 2, 2, 2])).attr("activation_mode", "Tanh")
+        .inputs([vector(&[1.0f32, 2.0]), vector(&[0.5f32, -1.0]), vector(&[1.0f32, 2.0]), vector(&[3.0f32, 4.0])]).attr("is_training", false)
+        .attr("num_side_inputs", 0i64).fails(Code::InvalidArgument);
     misfit: Case::op("FusedBatchNormV3").input(cycle(DataType::FLOAT, &[2, 2, 2, 2]))
         .inputs([vector(&[1.0f32]), vector(&[0.5f32, -1.0]), vector(&[1.0f32, 2.0]), vector(&[3.0f32, 4.0])])
         .attr("is_training", false).fails(Code::InvalidArgument);

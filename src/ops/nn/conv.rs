@@ -2,9 +2,9 @@
 
 use super::conv_kernel::{convolve, convolve_depthwise, prepare};
 use super::geometry::{Axis, Format, Padding, axis, output_extent};
-use ff_hlo::{ConvolutionConfig, ConvolutionDims, Window, WindowDimension};
+use ff_hlo::{Builder, ConvolutionConfig, ConvolutionDims, Op as HloOp, Window, WindowDimension};
 use ff_op::{Attrs, Gradient, GradientContext, Kernel, LowerContext, Op, OutputRef, ShapeContext};
-use ff_tensor::{DataType, Result, ensure, status};
+use ff_tensor::{DataType, PartialShape, Result, ensure, status};
 
 /// Types with native kernels: packed filters and implicit products.
 pub const NATIVE: &[(&str, &[DataType])] = &[("T", &[DataType::FLOAT, DataType::DOUBLE])];
@@ -24,7 +24,7 @@ static CONV3D: Op = Op {
     prepare: Some(prepare),
     kernels: &[Kernel::native(convolve).for_types(NATIVE), Kernel::FROM_LOWERING],
     lower: Some(|context| lower(context, 3, false)),
-    gradient: Gradient::Missing,
+    gradient: Gradient::Fn(|context| gradient(context, "Conv3DBackpropInputV2", "Conv3DBackpropFilterV2")),
     ..Op::PURE
 };
 static DEPTHWISE: Op = Op {
@@ -45,14 +45,97 @@ static DEPTHWISE: Op = Op {
     ..Op::PURE
 };
 
+static CONV: Op = Op {
+    name: "Conv",
+    shape: generic_shape,
+    kernels: &[Kernel::FROM_LOWERING],
+    lower: Some(lower_generic),
+    gradient: Gradient::Missing,
+    ..Op::PURE
+};
+
 /// Every op of this file.
-pub static OPS: &[&Op] = &[&CONV2D, &CONV3D, &DEPTHWISE];
+pub static OPS: &[&Op] = &[&CONV2D, &CONV3D, &DEPTHWISE, &CONV];
+
+/// Axes in front of the spatial ones that are not channels, of `Conv`.
+fn batch_axes(attrs: &Attrs) -> Result<usize> {
+    let count = attrs.int("batch_dims")?;
+    ensure!(
+        (0..=8).contains(&count),
+        InvalidArgument,
+        "batch_dims must be non-negative, got {count}"
+    );
+    Ok(count as usize)
+}
+
+/// As [`shape`], with any number of batch axes.
+fn generic_shape(context: &mut ShapeContext) -> Result<()> {
+    let (input, filter) = (context.input(0), context.input(1));
+    let Some(filter_rank) = filter.rank() else {
+        return Ok(());
+    };
+    ensure!(
+        filter_rank == 4 || filter_rank == 5,
+        InvalidArgument,
+        "convolutional op must have a filter of rank 4 or 5, got {filter}"
+    );
+    let spatial = filter_rank - 2;
+    let batch = batch_axes(context.attrs())?;
+    let input = input.with_rank(batch + spatial + 1)?;
+    let dims = input.dims().unwrap_or(&[]).to_vec();
+    if dims.is_empty() {
+        return Ok(());
+    }
+    let collapsed = PartialShape::new(&[&[1], &dims[batch..]].concat());
+    let result = convolved(context, &collapsed, &filter, spatial, false)?;
+    let result = result.dims().unwrap_or(&[]);
+    context.set_output(0, PartialShape::new(&[&dims[..batch], &result[1..]].concat()));
+    Ok(())
+}
+
+/// Batch axes become one for the convolution.
+fn lower_generic(context: &mut LowerContext) -> Result<()> {
+    let (input, filter) = (context.input(0)?, context.input(1)?);
+    let dims = context.input_dims(0)?;
+    let spatial = context.input_dims(1)?.len() - 2;
+    let batch = batch_axes(context.attrs())?;
+    let count: i64 = dims[..batch].iter().product();
+    let collapsed = [&[count], &dims[batch..]].concat();
+    let input = context.builder.reshape(input, &collapsed)?;
+    let result = convolution(
+        context.builder,
+        &context.node().attrs,
+        input,
+        filter,
+        spatial,
+        false,
+    )?;
+    let made = context.builder.dims(result).to_vec();
+    let result = context
+        .builder
+        .reshape(result, &[&dims[..batch], &made[1..]].concat())?;
+    context.set_output(0, result);
+    Ok(())
+}
 
 /// Input `[N, spatial.., C]` (or `[N, C, spatial..]`), filter `[spatial.., C / groups, out]`; depthwise
 /// `[spatial.., C, multiplier]`.
-fn shape(context: &mut ShapeContext, spatial: usize, depthwise: bool) -> Result<()> {
+pub fn shape(context: &mut ShapeContext, spatial: usize, depthwise: bool) -> Result<()> {
     let input = context.input_with_rank(0, spatial + 2)?;
     let filter = context.input_with_rank(1, spatial + 2)?;
+    let result = convolved(context, &input, &filter, spatial, depthwise)?;
+    context.set_output(0, result);
+    Ok(())
+}
+
+/// The shape of a convolution.
+pub fn convolved(
+    context: &ShapeContext,
+    input: &PartialShape,
+    filter: &PartialShape,
+    spatial: usize,
+    depthwise: bool,
+) -> Result<PartialShape> {
     let attrs = context.attrs();
     let format = Format::of(attrs, spatial)?;
     let strides = format.spatial_of(attrs, "strides", false)?;
@@ -96,8 +179,7 @@ fn shape(context: &mut ShapeContext, spatial: usize, depthwise: bool) -> Result<
             dilations[i],
         )?);
     }
-    context.set_output(0, format.shape(input.dim(0), &extents, out));
-    Ok(())
+    Ok(format.shape(input.dim(0), &extents, out))
 }
 
 /// The geometry of each spatial axis, for full input and filter shapes.
@@ -129,15 +211,30 @@ pub fn convolution_dims(format: Format) -> ConvolutionDims {
 }
 
 fn lower(context: &mut LowerContext, spatial: usize, depthwise: bool) -> Result<()> {
-    let (input_dims, mut filter_dims) = (context.input_dims(0)?, context.input_dims(1)?);
-    let format = Format::of(context.attrs(), spatial)?;
-    let axes = axes(context.attrs(), format, &input_dims, &filter_dims)?;
-    let (input, mut filter) = (context.input(0)?, context.input(1)?);
+    let (input, filter) = (context.input(0)?, context.input(1)?);
+    let attrs = &context.node().attrs;
+    let result = convolution(context.builder, attrs, input, filter, spatial, depthwise)?;
+    context.set_output(0, result);
+    Ok(())
+}
+
+/// Emits a convolution with the geometry that the attributes say.
+pub fn convolution(
+    builder: &mut Builder,
+    attrs: &Attrs,
+    input: HloOp,
+    mut filter: HloOp,
+    spatial: usize,
+    depthwise: bool,
+) -> Result<HloOp> {
+    let (input_dims, mut filter_dims) = (builder.dims(input).to_vec(), builder.dims(filter).to_vec());
+    let format = Format::of(attrs, spatial)?;
+    let axes = axes(attrs, format, &input_dims, &filter_dims)?;
     let channels = input_dims[format.channels()];
     if depthwise {
         filter_dims[spatial + 1] *= filter_dims[spatial];
         filter_dims[spatial] = 1;
-        filter = context.builder.reshape(filter, &filter_dims)?;
+        filter = builder.reshape(filter, &filter_dims)?;
     }
     let window: Window = axes
         .iter()
@@ -159,9 +256,7 @@ fn lower(context: &mut LowerContext, spatial: usize, depthwise: bool) -> Result<
         },
         batch_group_count: 1,
     };
-    let result = context.builder.convolution(input, filter, config, None)?;
-    context.set_output(0, result);
-    Ok(())
+    builder.convolution(input, filter, config, None)
 }
 
 /// The two gradient ops take the shape of what they make, and have the attributes of the forward op.
@@ -217,6 +312,13 @@ crate::op_cases! {
     });
     volumes_misfit: Case::op("Conv3D").inputs([cycle(DataType::FLOAT, &[1, 3, 4, 3, 2]), cycle(DataType::FLOAT, &[2, 2, 2, 3, 3])])
         .attr("strides", vec![1i64; 5]).attr("padding", "SAME").fails(Code::InvalidArgument);
+    generic: family(&["Conv"], &[FLOATS, &[DataType::INT32]].concat(), |op, dtype| {
+        Case::op(op).inputs([cycle(dtype, &[2, 5, 4, 3]), cycle(dtype, &[3, 2, 3, 2])]).attr("strides", vec![1i64, 2, 1, 1]).attr("padding", "SAME")
+    });
+    generic_volumes: Case::op("Conv").inputs([cycle(DataType::FLOAT, &[1, 3, 4, 3, 2]), cycle(DataType::FLOAT, &[2, 2, 2, 2, 3])])
+        .attr("strides", vec![1i64, 1, 2, 1, 1]).attr("padding", "VALID");
+    generic_misfit: Case::op("Conv").inputs([cycle(DataType::FLOAT, &[2, 5, 4, 3]), cycle(DataType::FLOAT, &[3, 2, 2, 2])])
+        .attr("strides", vec![1i64, 2, 1, 1]).attr("padding", "SAME").fails(Code::InvalidArgument);
     by_depth: family(&["DepthwiseConv2dNative"], FLOATS, |op, dtype| {
         Case::op(op).inputs([cycle(dtype, &[1, 4, 5, 2]), cycle(dtype, &[3, 3, 2, 2])]).attr("strides", vec![1i64, 2, 2, 1]).attr("padding", "SAME")
     });

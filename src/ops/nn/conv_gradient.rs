@@ -4,28 +4,29 @@ use super::conv::{NATIVE, axes, convolution_dims};
 use super::conv_kernel::{backward_filter, backward_input};
 use super::geometry::{Axis, Format};
 use ff_hlo::{ConvolutionConfig, ConvolutionDims, Window, WindowDimension};
-use ff_op::{Gradient, Kernel, LowerContext, Op, ShapeContext};
+use ff_op::{Attrs, Gradient, GradientContext, Kernel, LowerContext, Op, ShapeContext};
 use ff_tensor::{PartialShape, Result, ensure};
 
 static INPUT: Op = Op {
     name: "Conv2DBackpropInput",
-    shape: |context| given_shape(context, 0),
+    shape: |context| given_shape(context, 0, 4),
     kernels: &[
         Kernel::native(|context| backward_input(context, false)).for_types(NATIVE),
         Kernel::FROM_LOWERING,
     ],
-    lower: Some(|context| lower_input(context, false)),
-    gradient: Gradient::Missing,
+    lower: Some(|context| lower_input(context, 2, false)),
+    gradient: Gradient::Fn(|context| input_gradient(context, "Conv2DBackpropFilter", "Conv2D")),
     ..Op::PURE
 };
 static FILTER: Op = Op {
     name: "Conv2DBackpropFilter",
-    shape: |context| given_shape(context, 1),
+    shape: |context| given_shape(context, 1, 4),
     kernels: &[
         Kernel::native(|context| backward_filter(context, false)).for_types(NATIVE),
         Kernel::FROM_LOWERING,
     ],
-    lower: Some(|context| lower_filter(context, false)),
+    lower: Some(|context| lower_filter(context, 2, false)),
+    gradient: Gradient::Fn(|context| filter_gradient(context, "Conv2DBackpropInput", "Conv2D")),
     ..INPUT
 };
 static DEPTHWISE_INPUT: Op = Op {
@@ -34,7 +35,14 @@ static DEPTHWISE_INPUT: Op = Op {
         Kernel::native(|context| backward_input(context, true)).for_types(NATIVE),
         Kernel::FROM_LOWERING,
     ],
-    lower: Some(|context| lower_input(context, true)),
+    lower: Some(|context| lower_input(context, 2, true)),
+    gradient: Gradient::Fn(|context| {
+        input_gradient(
+            context,
+            "DepthwiseConv2dNativeBackpropFilter",
+            "DepthwiseConv2dNative",
+        )
+    }),
     ..INPUT
 };
 static DEPTHWISE_FILTER: Op = Op {
@@ -43,19 +51,125 @@ static DEPTHWISE_FILTER: Op = Op {
         Kernel::native(|context| backward_filter(context, true)).for_types(NATIVE),
         Kernel::FROM_LOWERING,
     ],
-    lower: Some(|context| lower_filter(context, true)),
+    lower: Some(|context| lower_filter(context, 2, true)),
+    gradient: Gradient::Fn(|context| {
+        filter_gradient(
+            context,
+            "DepthwiseConv2dNativeBackpropInput",
+            "DepthwiseConv2dNative",
+        )
+    }),
     ..FILTER
 };
 
+static VOLUME_INPUT: Op = Op {
+    name: "Conv3DBackpropInputV2",
+    shape: |context| given_shape(context, 0, 5),
+    kernels: &[Kernel::FROM_LOWERING],
+    lower: Some(|context| lower_input(context, 3, false)),
+    gradient: Gradient::Fn(|context| input_gradient(context, "Conv3DBackpropFilterV2", "Conv3D")),
+    ..Op::PURE
+};
+static VOLUME_FILTER: Op = Op {
+    name: "Conv3DBackpropFilterV2",
+    shape: |context| given_shape(context, 1, 5),
+    lower: Some(|context| lower_filter(context, 3, false)),
+    gradient: Gradient::Fn(|context| filter_gradient(context, "Conv3DBackpropInputV2", "Conv3D")),
+    ..VOLUME_INPUT
+};
+/// The first versions take a tensor in place of its shape.
+static VOLUME_INPUT_V1: Op = Op {
+    name: "Conv3DBackpropInput",
+    shape: |context| shape_of(context, 0),
+    gradient: Gradient::Missing,
+    ..VOLUME_INPUT
+};
+static VOLUME_FILTER_V1: Op = Op {
+    name: "Conv3DBackpropFilter",
+    shape: |context| shape_of(context, 1),
+    gradient: Gradient::Missing,
+    ..VOLUME_FILTER
+};
+
 /// Every op of this file.
-pub static OPS: &[&Op] = &[&INPUT, &FILTER, &DEPTHWISE_INPUT, &DEPTHWISE_FILTER];
+pub static OPS: &[&Op] = &[
+    &INPUT,
+    &FILTER,
+    &DEPTHWISE_INPUT,
+    &DEPTHWISE_FILTER,
+    &VOLUME_INPUT,
+    &VOLUME_FILTER,
+    &VOLUME_INPUT_V1,
+    &VOLUME_FILTER_V1,
+];
+
+/// The shape of an input of rank 5.
+fn shape_of(context: &mut ShapeContext, index: usize) -> Result<()> {
+    let shape = context.input_with_rank(index, 5)?;
+    context.set_output(0, shape);
+    Ok(())
+}
+
+/// The extents that an input says: its value's, or its own where it is a tensor of them.
+fn given_dims(context: &mut LowerContext, index: usize) -> Result<Vec<i64>> {
+    let dims = context.input_dims(index)?;
+    if dims.len() == 1 {
+        context.constant_i64s(index)
+    } else {
+        Ok(dims)
+    }
+}
+
+/// The attributes of the forward op.
+fn forward_attrs(context: &GradientContext) -> Attrs {
+    let mut attrs = Attrs::new();
+    for name in [
+        "T",
+        "strides",
+        "padding",
+        "explicit_paddings",
+        "data_format",
+        "dilations",
+    ] {
+        if let Some(value) = context.attrs().get(name) {
+            attrs.set(name, value.clone());
+        }
+    }
+    attrs
+}
+
+/// What comes in takes the input's place: gradients for the filter, and for the gradient of the output.
+fn input_gradient(context: &mut GradientContext, filter_op: &str, forward_op: &str) -> Result<()> {
+    let incoming = context.incoming_or_zeros(0)?;
+    let (filter, output) = (context.input(1)?, context.input(2)?);
+    let dims = crate::math::gradients::shape_of(context, filter)?;
+    let attrs = forward_attrs(context);
+    let of_filter = context.op(filter_op, &[incoming, dims, output], attrs.clone())?;
+    let of_output = context.op(forward_op, &[incoming, filter], attrs)?;
+    context.set(1, of_filter);
+    context.set(2, of_output);
+    Ok(())
+}
+
+/// What comes in takes the filter's place.
+fn filter_gradient(context: &mut GradientContext, input_op: &str, forward_op: &str) -> Result<()> {
+    let incoming = context.incoming_or_zeros(0)?;
+    let (input, output) = (context.input(0)?, context.input(2)?);
+    let dims = crate::math::gradients::shape_of(context, input)?;
+    let attrs = forward_attrs(context);
+    let of_input = context.op(input_op, &[dims, incoming, output], attrs.clone())?;
+    let of_output = context.op(forward_op, &[input, incoming], attrs)?;
+    context.set(0, of_input);
+    context.set(2, of_output);
+    Ok(())
+}
 
 /// The shape that an input's value says.
-fn given_shape(context: &mut ShapeContext, index: usize) -> Result<()> {
+fn given_shape(context: &mut ShapeContext, index: usize, rank: usize) -> Result<()> {
     for other in (0..3).filter(|other| *other != index) {
-        context.input(other).with_rank(4)?;
+        context.input(other).with_rank(rank)?;
     }
-    let shape = context.input_as_shape(index)?.with_rank(4)?;
+    let shape = context.input_as_shape(index)?.with_rank(rank)?;
     context.set_output(0, PartialShape::new(shape.dims().unwrap_or(&[])));
     Ok(())
 }
@@ -75,27 +189,37 @@ fn check_incoming(format: Format, axes: &[Axis], incoming: &[i64]) -> Result<()>
 }
 
 /// `dx = conv(dy spread by the strides, filter turned around)`.
-fn lower_input(context: &mut LowerContext, depthwise: bool) -> Result<()> {
-    let input_dims = context.constant_i64s(0)?;
+fn lower_input(context: &mut LowerContext, spatial: usize, depthwise: bool) -> Result<()> {
+    let input_dims = given_dims(context, 0)?;
     let (mut filter_dims, incoming_dims) = (context.input_dims(1)?, context.input_dims(2)?);
-    let format = Format::of(context.attrs(), 2)?;
+    let format = Format::of(context.attrs(), spatial)?;
+    ensure!(
+        input_dims.len() == spatial + 2 && filter_dims.len() == spatial + 2,
+        InvalidArgument,
+        "{} needs shapes of {} extents",
+        context.node().op_name(),
+        spatial + 2
+    );
     let axes = axes(context.attrs(), format, &input_dims, &filter_dims)?;
     check_incoming(format, &axes, &incoming_dims)?;
     let (mut filter, incoming) = (context.input(1)?, context.input(2)?);
     let channels = input_dims[format.channels()];
     let builder = &mut *context.builder;
     if depthwise {
-        filter_dims[3] *= filter_dims[2];
-        filter_dims[2] = 1;
+        filter_dims[spatial + 1] *= filter_dims[spatial];
+        filter_dims[spatial] = 1;
         filter = builder.reshape(filter, &filter_dims)?;
     }
-    let (height, width, inner, outer) = (filter_dims[0], filter_dims[1], filter_dims[2], filter_dims[3]);
+    let (inner, outer) = (filter_dims[spatial], filter_dims[spatial + 1]);
     let groups = if inner == 0 { 1 } else { channels / inner };
-    // From [h, w, in / g, out] to [h, w, in, out / g]: each group's input features become its outputs.
+    // From [.., in / g, out] to [.., in, out / g]: each group's input features become its outputs.
     if groups > 1 {
-        filter = builder.reshape(filter, &[height, width, inner, groups, outer / groups])?;
-        filter = builder.transpose(filter, &[0, 1, 3, 2, 4])?;
-        filter = builder.reshape(filter, &[height, width, channels, outer / groups])?;
+        let extents = &filter_dims[..spatial];
+        filter = builder.reshape(filter, &[extents, &[inner, groups, outer / groups]].concat())?;
+        let s = spatial as i64;
+        let order: Vec<i64> = (0..s).chain([s + 1, s, s + 2]).collect();
+        filter = builder.transpose(filter, &order)?;
+        filter = builder.reshape(filter, &[extents, &[channels, outer / groups]].concat())?;
     }
     let window: Window = axes
         .iter()
@@ -114,8 +238,8 @@ fn lower_input(context: &mut LowerContext, depthwise: bool) -> Result<()> {
         })
         .collect();
     let dims = ConvolutionDims {
-        kernel_input_feature: 3,
-        kernel_output_feature: 2,
+        kernel_input_feature: spatial as i64 + 1,
+        kernel_output_feature: spatial as i64,
         ..convolution_dims(format)
     };
     let config = ConvolutionConfig {
@@ -130,15 +254,22 @@ fn lower_input(context: &mut LowerContext, depthwise: bool) -> Result<()> {
 }
 
 /// `df = conv(x, dy)`, where features take the place of the batch, and the batch that of features.
-fn lower_filter(context: &mut LowerContext, depthwise: bool) -> Result<()> {
-    let filter_dims = context.constant_i64s(1)?;
+fn lower_filter(context: &mut LowerContext, spatial: usize, depthwise: bool) -> Result<()> {
+    let filter_dims = given_dims(context, 1)?;
     let (input_dims, incoming_dims) = (context.input_dims(0)?, context.input_dims(2)?);
-    let format = Format::of(context.attrs(), 2)?;
+    let format = Format::of(context.attrs(), spatial)?;
+    ensure!(
+        input_dims.len() == spatial + 2 && filter_dims.len() == spatial + 2,
+        InvalidArgument,
+        "{} needs shapes of {} extents",
+        context.node().op_name(),
+        spatial + 2
+    );
     let axes = axes(context.attrs(), format, &input_dims, &filter_dims)?;
     check_incoming(format, &axes, &incoming_dims)?;
     let (input, incoming) = (context.input(0)?, context.input(2)?);
     let channels = input_dims[format.channels()];
-    let inner = if depthwise { 1 } else { filter_dims[2] };
+    let inner = if depthwise { 1 } else { filter_dims[spatial] };
     let groups = if inner == 0 { 1 } else { channels / inner };
     let window: Window = axes
         .iter()
@@ -160,9 +291,9 @@ fn lower_filter(context: &mut LowerContext, depthwise: bool) -> Result<()> {
         kernel_input_feature: forward.output_batch,
         kernel_output_feature: forward.output_feature,
         kernel_spatial: forward.output_spatial,
-        output_batch: 2,
-        output_feature: 3,
-        output_spatial: (0..2).collect(),
+        output_batch: spatial as i64,
+        output_feature: spatial as i64 + 1,
+        output_spatial: (0..spatial as i64).collect(),
     };
     let config = ConvolutionConfig {
         window,
@@ -194,6 +325,26 @@ crate::op_cases! {
     of_filter_misfit: Case::op("Conv2DBackpropFilter")
         .inputs([cycle(DataType::FLOAT, &[1, 5, 5, 1]), vector(&[2, 2, 1, 2]), cycle(DataType::FLOAT, &[1, 3, 2, 2])])
         .attr("strides", vec![1i64, 2, 2, 1]).attr("padding", "VALID").fails(Code::InvalidArgument);
+    volumes_of_input: family(&["Conv3DBackpropInputV2"], FLOATS, |op, dtype| {
+        Case::op(op).inputs([vector(&[1, 3, 4, 3, 2]), cycle(dtype, &[2, 2, 2, 2, 3]), cycle(dtype, &[1, 3, 2, 3, 3])])
+            .attr("strides", vec![1i64, 1, 2, 1, 1]).attr("padding", "SAME")
+    });
+    volumes_of_input_misfit: Case::op("Conv3DBackpropInputV2").inputs([vector(&[1, 3, 4, 3, 2]), cycle(DataType::FLOAT, &[2, 2, 2, 2, 3]), cycle(DataType::FLOAT, &[1, 3, 3, 3, 3])])
+            .attr("strides", vec![1i64, 1, 2, 1, 1]).attr("padding", "SAME").fails(Code::InvalidArgument);
+    volumes_of_filter: family(&["Conv3DBackpropFilterV2"], FLOATS, |op, dtype| {
+        Case::op(op).inputs([cycle(dtype, &[1, 3, 4, 3, 2]), vector(&[2, 2, 2, 2, 3]), cycle(dtype, &[1, 3, 2, 3, 3])])
+            .attr("strides", vec![1i64, 1, 2, 1, 1]).attr("padding", "SAME")
+    });
+    volumes_of_filter_misfit: Case::op("Conv3DBackpropFilterV2").inputs([cycle(DataType::FLOAT, &[1, 3, 4, 3, 2]), vector(&[2, 2, 2, 2, 3]), cycle(DataType::FLOAT, &[1, 3, 3, 3, 3])])
+            .attr("strides", vec![1i64, 1, 2, 1, 1]).attr("padding", "SAME").fails(Code::InvalidArgument);
+    volumes_of_tensors: family(&["Conv3DBackpropInput", "Conv3DBackpropFilter"], &FLOATS[..3], |op, dtype| {
+        Case::op(op).inputs([cycle(dtype, &[1, 3, 4, 3, 2]), cycle(dtype, &[2, 2, 2, 2, 3]), cycle(dtype, &[1, 3, 2, 3, 3])])
+            .attr("strides", vec![1i64, 1, 2, 1, 1]).attr("padding", "SAME")
+    });
+    volumes_of_tensors_misfit: family(&["Conv3DBackpropInput", "Conv3DBackpropFilter"], &FLOATS[..1], |op, dtype| {
+        Case::op(op).inputs([cycle(dtype, &[1, 3, 4, 3, 2]), cycle(dtype, &[2, 2, 2, 2, 3]), cycle(dtype, &[1, 3, 3, 3, 3])])
+            .attr("strides", vec![1i64, 1, 2, 1, 1]).attr("padding", "SAME").fails(Code::InvalidArgument)
+    });
     by_depth_of_input: family(&["DepthwiseConv2dNativeBackpropInput"], &FLOATS[..2], |op, dtype| {
         Case::op(op).inputs([vector(&[1, 4, 5, 2]), cycle(dtype, &[3, 3, 2, 2]), cycle(dtype, &[1, 2, 3, 4])])
             .attr("strides", vec![1i64, 2, 2, 1]).attr("padding", "SAME")

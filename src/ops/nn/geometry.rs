@@ -21,11 +21,11 @@ impl Format {
     pub fn of(attrs: &Attrs, spatial: usize) -> Result<Format> {
         let name = attrs.string("data_format").unwrap_or("NHWC");
         match name {
-            "NHWC" | "NDHWC" | "NWC" => Ok(Format {
+            "NHWC" | "NDHWC" | "NWC" | "CHANNELS_LAST" => Ok(Format {
                 spatial,
                 channels_last: true,
             }),
-            "NCHW" | "NCDHW" | "NCW" => Ok(Format {
+            "NCHW" | "NCDHW" | "NCW" | "CHANNELS_FIRST" => Ok(Format {
                 spatial,
                 channels_last: false,
             }),
@@ -50,10 +50,14 @@ impl Format {
     /// The spatial entries of a list with one entry per axis; 1 for each when the list is missing.
     /// INVALID_ARGUMENT when it has another length, or not 1 for batch or channels.
     pub fn spatial_of(self, attrs: &Attrs, name: &str, free_depth: bool) -> Result<Vec<i64>> {
-        let list = match attrs.ints(name) {
-            Ok([]) | Err(_) => return Ok(vec![1; self.spatial]),
-            Ok(list) => list,
-        };
+        match attrs.ints(name) {
+            Ok([]) | Err(_) => Ok(vec![1; self.spatial]),
+            Ok(list) => self.spatial_in(list, name, free_depth),
+        }
+    }
+
+    /// The spatial entries of a list with one entry per axis; see [`Format::spatial_of`].
+    pub fn spatial_in(self, list: &[i64], name: &str, free_depth: bool) -> Result<Vec<i64>> {
         ensure!(
             list.len() == self.spatial + 2,
             InvalidArgument,

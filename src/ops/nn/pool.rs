@@ -3,34 +3,34 @@
 use super::geometry::{Axis, Format, Padding, axis, output_extent};
 use ff_hlo::{ArrayShape, Builder, ComputationId, Direction, Op as HloOp, Opcode, Window, WindowDimension};
 use ff_op::{Attrs, Gradient, GradientContext, Kernel, LowerContext, Op, ShapeContext};
-use ff_tensor::{DataType, PartialShape, Result};
+use ff_tensor::{DataType, PartialShape, Result, ensure};
 
 static MAX_POOL: Op = Op {
     name: "MaxPool",
     shape: |context| shape(context, 2),
     kernels: &[Kernel::FROM_LOWERING],
     lower: Some(|context| lower_max(context, 2)),
-    gradient: Gradient::Fn(max_gradient),
+    gradient: Gradient::Fn(|context| max_gradient(context, "MaxPoolGrad")),
     ..Op::PURE
 };
 static MAX_POOL_3D: Op = Op {
     name: "MaxPool3D",
     shape: |context| shape(context, 3),
     lower: Some(|context| lower_max(context, 3)),
-    gradient: Gradient::Missing,
+    gradient: Gradient::Fn(|context| max_gradient(context, "MaxPool3DGrad")),
     ..MAX_POOL
 };
 static AVG_POOL: Op = Op {
     name: "AvgPool",
     lower: Some(|context| lower_avg(context, 2)),
-    gradient: Gradient::Fn(avg_gradient),
+    gradient: Gradient::Fn(|context| avg_gradient(context, "AvgPoolGrad")),
     ..MAX_POOL
 };
 static AVG_POOL_3D: Op = Op {
     name: "AvgPool3D",
     shape: |context| shape(context, 3),
     lower: Some(|context| lower_avg(context, 3)),
-    gradient: Gradient::Missing,
+    gradient: Gradient::Fn(|context| avg_gradient(context, "AvgPool3DGrad")),
     ..MAX_POOL
 };
 static MAX_POOL_GRAD: Op = Op {
@@ -38,16 +38,34 @@ static MAX_POOL_GRAD: Op = Op {
     shape: max_grad_shape,
     kernels: &[Kernel::FROM_LOWERING],
     lower: Some(lower_max_grad),
-    gradient: Gradient::Missing,
+    gradient: Gradient::Fn(|context| second_max_gradient(context, "MaxPoolGradGrad")),
     ..Op::PURE
+};
+static MAX_POOL_V2: Op = Op {
+    name: "MaxPoolV2",
+    shape: shape_v2,
+    gradient: Gradient::Fn(|context| max_gradient(context, "MaxPoolGradV2")),
+    ..MAX_POOL
+};
+static MAX_POOL_GRAD_V2: Op = Op {
+    name: "MaxPoolGradV2",
+    gradient: Gradient::Fn(|context| second_max_gradient(context, "MaxPoolGradGradV2")),
+    ..MAX_POOL_GRAD
 };
 static AVG_POOL_GRAD: Op = Op {
     name: "AvgPoolGrad",
-    shape: avg_grad_shape,
+    shape: |context| avg_grad_shape(context, 2),
     kernels: &[Kernel::FROM_LOWERING],
-    lower: Some(lower_avg_grad),
-    gradient: Gradient::Missing,
+    lower: Some(|context| lower_avg_grad(context, 2)),
+    gradient: Gradient::Fn(|context| second_avg_gradient(context, "AvgPool")),
     ..Op::PURE
+};
+static AVG_POOL_3D_GRAD: Op = Op {
+    name: "AvgPool3DGrad",
+    shape: |context| avg_grad_shape(context, 3),
+    lower: Some(|context| lower_avg_grad(context, 3)),
+    gradient: Gradient::Fn(|context| second_avg_gradient(context, "AvgPool3D")),
+    ..AVG_POOL_GRAD
 };
 
 /// Every op of this file.
@@ -58,16 +76,42 @@ pub static OPS: &[&Op] = &[
     &AVG_POOL_3D,
     &MAX_POOL_GRAD,
     &AVG_POOL_GRAD,
+    &MAX_POOL_V2,
+    &MAX_POOL_GRAD_V2,
+    &AVG_POOL_3D_GRAD,
 ];
 
 fn shape(context: &mut ShapeContext, spatial: usize) -> Result<()> {
-    let input = context.input_with_rank(0, spatial + 2)?;
     let format = Format::of(context.attrs(), spatial)?;
     let windows = format.spatial_of(context.attrs(), "ksize", false)?;
     let strides = format.spatial_of(context.attrs(), "strides", false)?;
+    pooled_shape(context, format, &windows, &strides)
+}
+
+/// Window extents and strides are inputs.
+fn shape_v2(context: &mut ShapeContext) -> Result<()> {
+    context.input_with_rank(1, 1)?;
+    context.input_with_rank(2, 1)?;
+    let format = Format::of(context.attrs(), 2)?;
+    match (context.input_as_i64s(1)?, context.input_as_i64s(2)?) {
+        (Some(windows), Some(strides)) => {
+            let windows = format.spatial_in(&windows, "ksize", false)?;
+            let strides = format.spatial_in(&strides, "strides", false)?;
+            pooled_shape(context, format, &windows, &strides)
+        }
+        _ => {
+            context.input_with_rank(0, 4)?;
+            context.set_output(0, PartialShape::of_rank(4));
+            Ok(())
+        }
+    }
+}
+
+fn pooled_shape(context: &mut ShapeContext, format: Format, windows: &[i64], strides: &[i64]) -> Result<()> {
+    let input = context.input_with_rank(0, format.spatial + 2)?;
     let padding = Padding::of(context.attrs(), format)?;
-    let mut extents = Vec::with_capacity(spatial);
-    for i in 0..spatial {
+    let mut extents = Vec::with_capacity(format.spatial);
+    for i in 0..format.spatial {
         extents.push(output_extent(
             &padding,
             i,
@@ -84,10 +128,33 @@ fn shape(context: &mut ShapeContext, spatial: usize) -> Result<()> {
     Ok(())
 }
 
+/// Window extents and strides of the spatial axes: attributes, or the constant inputs `first` and `first + 1`.
+fn window_and_strides(context: &mut LowerContext, format: Format, first: usize) -> Result<[Vec<i64>; 2]> {
+    if context.num_inputs() > first + 1 {
+        let (windows, strides) = (context.constant_i64s(first)?, context.constant_i64s(first + 1)?);
+        return Ok([
+            format.spatial_in(&windows, "ksize", false)?,
+            format.spatial_in(&strides, "strides", false)?,
+        ]);
+    }
+    windows_of(context.attrs(), format)
+}
+
+/// Window extents and strides of the spatial axes, from attributes.
+pub fn windows_of(attrs: &Attrs, format: Format) -> Result<[Vec<i64>; 2]> {
+    Ok([
+        format.spatial_of(attrs, "ksize", false)?,
+        format.spatial_of(attrs, "strides", false)?,
+    ])
+}
+
 /// The geometry of each spatial axis, and HLO's window over all axes.
-fn window(attrs: &Attrs, format: Format, input: &[i64]) -> Result<(Vec<Axis>, Window)> {
-    let windows = format.spatial_of(attrs, "ksize", false)?;
-    let strides = format.spatial_of(attrs, "strides", false)?;
+fn window(
+    attrs: &Attrs,
+    format: Format,
+    [windows, strides]: [Vec<i64>; 2],
+    input: &[i64],
+) -> Result<(Vec<Axis>, Window)> {
     let padding = Padding::of(attrs, format)?;
     let mut all: Window = input.iter().map(|_| WindowDimension::new(1)).collect();
     let mut axes = Vec::new();
@@ -107,7 +174,9 @@ fn window(attrs: &Attrs, format: Format, input: &[i64]) -> Result<(Vec<Axis>, Wi
 
 fn lower_max(context: &mut LowerContext, spatial: usize) -> Result<()> {
     let (input, dims) = (context.input(0)?, context.input_dims(0)?);
-    let (_, window) = window(context.attrs(), Format::of(context.attrs(), spatial)?, &dims)?;
+    let format = Format::of(context.attrs(), spatial)?;
+    let windows = window_and_strides(context, format, 1)?;
+    let (_, window) = window(context.attrs(), format, windows, &dims)?;
     let dtype = context.output_type(0);
     let init = context.builder.identity(Opcode::Maximum, dtype)?;
     let largest = context.builder.reducer(Opcode::Maximum, dtype)?;
@@ -133,7 +202,9 @@ fn counts(builder: &mut Builder, dtype: DataType, input: &[i64], window: &Window
 
 fn lower_avg(context: &mut LowerContext, spatial: usize) -> Result<()> {
     let (input, dims) = (context.input(0)?, context.input_dims(0)?);
-    let (axes, window) = window(context.attrs(), Format::of(context.attrs(), spatial)?, &dims)?;
+    let format = Format::of(context.attrs(), spatial)?;
+    let windows = windows_of(context.attrs(), format)?;
+    let (axes, window) = window(context.attrs(), format, windows, &dims)?;
     let dtype = context.output_type(0);
     let wide = if dtype.size() < 4 { DataType::FLOAT } else { dtype };
     let builder = &mut *context.builder;
@@ -151,7 +222,8 @@ fn lower_avg(context: &mut LowerContext, spatial: usize) -> Result<()> {
     Ok(())
 }
 
-fn pool_attrs(context: &GradientContext) -> Attrs {
+/// The attributes that a pooling op and its gradients share.
+pub fn pool_attrs(context: &GradientContext) -> Attrs {
     let mut attrs = Attrs::new();
     for name in [
         "T",
@@ -168,23 +240,59 @@ fn pool_attrs(context: &GradientContext) -> Attrs {
     attrs
 }
 
-fn max_gradient(context: &mut GradientContext) -> Result<()> {
+fn max_gradient(context: &mut GradientContext, op: &str) -> Result<()> {
     let (incoming, input, output) = (
         context.incoming_or_zeros(0)?,
         context.input(0)?,
         context.output(0),
     );
-    let attrs = pool_attrs(context);
-    let gradient = context.op("MaxPoolGrad", &[input, output, incoming], attrs)?;
+    let mut attrs = pool_attrs(context);
+    let mut inputs = vec![input, output, incoming];
+    match op {
+        "MaxPool3DGrad" => attrs.set("TInput", context.input_type(0)),
+        "MaxPoolGradV2" => inputs.extend([context.input(1)?, context.input(2)?]),
+        _ => {}
+    }
+    let gradient = context.op(op, &inputs, attrs)?;
     context.set(0, gradient);
     Ok(())
 }
 
-fn avg_gradient(context: &mut GradientContext) -> Result<()> {
+/// The gradient of a largest value's gradient: inputs and outputs of the forward op take part only by place.
+pub fn second_max_gradient(context: &mut GradientContext, op: &str) -> Result<()> {
+    let incoming = context.incoming_or_zeros(0)?;
+    let (input, output) = (context.input(0)?, context.input(1)?);
+    let mut attrs = pool_attrs(context);
+    attrs.remove("explicit_paddings");
+    if op == "MaxPool3DGrad" {
+        attrs.set("TInput", context.input_type(0));
+    }
+    let mut inputs = vec![input, output, incoming];
+    for index in 3..context.num_inputs() {
+        inputs.push(context.input(index)?);
+    }
+    let gradient = context.op(op, &inputs, attrs)?;
+    for (index, value) in [(0, input), (1, output)] {
+        let zeros = crate::math::gradients::unary(context, "ZerosLike", value)?;
+        context.set(index, zeros);
+    }
+    context.set(2, gradient);
+    Ok(())
+}
+
+fn second_avg_gradient(context: &mut GradientContext, op: &str) -> Result<()> {
+    let incoming = context.incoming_or_zeros(0)?;
+    let attrs = pool_attrs(context);
+    let gradient = context.op(op, &[incoming], attrs)?;
+    context.set(1, gradient);
+    Ok(())
+}
+
+fn avg_gradient(context: &mut GradientContext, op: &str) -> Result<()> {
     let (incoming, input) = (context.incoming_or_zeros(0)?, context.input(0)?);
     let dims = crate::math::gradients::shape_of(context, input)?;
     let attrs = pool_attrs(context);
-    let gradient = context.op("AvgPoolGrad", &[dims, incoming], attrs)?;
+    let gradient = context.op(op, &[dims, incoming], attrs)?;
     context.set(0, gradient);
     Ok(())
 }
@@ -195,8 +303,8 @@ fn max_grad_shape(context: &mut ShapeContext) -> Result<()> {
     Ok(())
 }
 
-fn avg_grad_shape(context: &mut ShapeContext) -> Result<()> {
-    let shape = context.input_as_shape(0)?.with_rank(4)?;
+fn avg_grad_shape(context: &mut ShapeContext, spatial: usize) -> Result<()> {
+    let shape = context.input_as_shape(0)?.with_rank(spatial + 2)?;
     context.set_output(0, PartialShape::new(shape.dims().unwrap_or(&[])));
     Ok(())
 }
@@ -212,7 +320,9 @@ fn at_least(builder: &mut Builder, dtype: DataType) -> Result<ComputationId> {
 
 fn lower_max_grad(context: &mut LowerContext) -> Result<()> {
     let (input, incoming, dims) = (context.input(0)?, context.input(2)?, context.input_dims(0)?);
-    let (_, window) = window(context.attrs(), Format::of(context.attrs(), 2)?, &dims)?;
+    let format = Format::of(context.attrs(), 2)?;
+    let windows = window_and_strides(context, format, 3)?;
+    let (_, window) = window(context.attrs(), format, windows, &dims)?;
     let dtype = context.output_type(0);
     let builder = &mut *context.builder;
     let select = at_least(builder, dtype)?;
@@ -224,11 +334,28 @@ fn lower_max_grad(context: &mut LowerContext) -> Result<()> {
 }
 
 /// Each output's share goes to every element of its window: a sum over windows of the spread-out shares.
-fn lower_avg_grad(context: &mut LowerContext) -> Result<()> {
+fn lower_avg_grad(context: &mut LowerContext, spatial: usize) -> Result<()> {
     let dims = context.constant_i64s(0)?;
     let incoming = context.input(1)?;
-    let format = Format::of(context.attrs(), 2)?;
-    let (axes, forward) = window(context.attrs(), format, &dims)?;
+    let format = Format::of(context.attrs(), spatial)?;
+    ensure!(
+        dims.len() == spatial + 2,
+        InvalidArgument,
+        "out_backprop and orig_input_shape must have {} dimensions",
+        spatial + 2
+    );
+    let windows = windows_of(context.attrs(), format)?;
+    let (axes, forward) = window(context.attrs(), format, windows, &dims)?;
+    let actual = context.input_dims(1)?;
+    ensure!(
+        axes.iter()
+            .enumerate()
+            .all(|(i, axis)| actual[format.axis(i)] == axis.output)
+            && actual[0] == dims[0]
+            && actual[format.channels()] == dims[format.channels()],
+        InvalidArgument,
+        "out_backprop has shape {actual:?}, which does not fit an input of shape {dims:?}"
+    );
     let dtype = context.output_type(0);
     let wide = if dtype.size() < 4 { DataType::FLOAT } else { dtype };
     let builder = &mut *context.builder;
@@ -284,6 +411,22 @@ crate::op_cases! {
     gradient_of_max_misfit: Case::op("MaxPoolGrad")
         .inputs([cycle(DataType::FLOAT, &[1, 2, 4, 1]), cycle(DataType::FLOAT, &[1, 1, 2, 1]), cycle(DataType::FLOAT, &[1, 1, 3, 1])])
         .attr("ksize", vec![1i64, 2, 2, 1]).attr("strides", vec![1i64, 2, 2, 1]).attr("padding", "VALID").fails(Code::InvalidArgument);
+    sizes_as_inputs: family(&["MaxPoolV2"], &[FLOATS, &INTEGERS[..6]].concat(), |op, dtype| {
+        Case::op(op).inputs([cycle(dtype, &[2, 5, 4, 2]), vector(&[1, 3, 2, 1]), vector(&[1, 2, 1, 1])]).attr("padding", "SAME")
+    });
+    sizes_of_three: Case::op("MaxPoolV2").inputs([cycle(DataType::FLOAT, &[2, 5, 4, 2]), vector(&[1, 3, 2]), vector(&[1, 2, 1, 1])])
+        .attr("padding", "SAME").fails(Code::InvalidArgument);
+    gradient_of_max_v2: family(&["MaxPoolGradV2"], FLOATS, |op, dtype| {
+        let input = numbers(dtype, &[1, 2, 4, 1], &[1.0, 2.0, 9.0, 3.0, 4.0, 4.0, 5.0, 6.0]);
+        Case::op(op).inputs([input, numbers(dtype, &[1, 1, 2, 1], &[4.0, 9.0]), numbers(dtype, &[1, 1, 2, 1], &[10.0, 20.0])])
+            .inputs([vector(&[1, 2, 2, 1]), vector(&[1, 2, 2, 1])]).attr("padding", "VALID")
+    });
+    gradient_of_volumes: family(&["AvgPool3DGrad"], &[DataType::FLOAT, DataType::BFLOAT16], |op, dtype| {
+        Case::op(op).inputs([vector(&[1, 4, 4, 3, 2]), cycle(dtype, &[1, 2, 4, 3, 2])])
+            .attr("ksize", vec![1i64, 2, 2, 2, 1]).attr("strides", vec![1i64, 2, 1, 1, 1]).attr("padding", "SAME")
+    });
+    gradient_of_volumes_misfit: Case::op("AvgPool3DGrad").inputs([vector(&[1, 4, 4, 3, 2]), cycle(DataType::FLOAT, &[1, 3, 4, 3, 2])])
+        .attr("ksize", vec![1i64, 2, 2, 2, 1]).attr("strides", vec![1i64, 2, 1, 1, 1]).attr("padding", "SAME").fails(Code::InvalidArgument);
     gradient_of_average: family(&["AvgPoolGrad"], FLOATS, |op, dtype| {
         Case::op(op).inputs([vector(&[1, 5, 4, 1]), cycle(dtype, &[1, 3, 4, 1])])
             .attr("ksize", vec![1i64, 3, 2, 1]).attr("strides", vec![1i64, 2, 1, 1]).attr("padding", "SAME")

@@ -1,0 +1,146 @@
+//! Local response normalization: each channel divided by what its neighbours hold.
+
+use crate::wide::{f64s, from_f64s, zeros};
+use ff_op::{Attrs, Gradient, GradientContext, Kernel, KernelContext, Op};
+use ff_tensor::{DataType, Result, ensure};
+
+const TYPES: &[(&str, &[DataType])] = &[("T", &[DataType::FLOAT, DataType::HALF, DataType::BFLOAT16])];
+
+/// Every op of this file.
+pub static OPS: &[&Op] = &[
+    &Op {
+        name: "LRN",
+        shape: |context| {
+            let input = context.input_with_rank(0, 4)?;
+            context.set_output(0, input);
+            Ok(())
+        },
+        kernels: &[Kernel::native(forward).for_types(TYPES)],
+        gradient: Gradient::Fn(gradient),
+        ..Op::PURE
+    },
+    &Op {
+        name: "LRNGrad",
+        shape: |context| {
+            let mut shape = context.input_with_rank(0, 4)?;
+            for input in 1..3 {
+                shape = shape.merge(&context.input_with_rank(input, 4)?)?;
+            }
+            context.set_output(0, shape);
+            Ok(())
+        },
+        kernels: &[Kernel::native(backward).for_types(TYPES)],
+        ..Op::PURE
+    },
+];
+
+/// The attributes: radius, bias, alpha, beta.
+struct Rule {
+    radius: usize,
+    bias: f64,
+    alpha: f64,
+    beta: f64,
+}
+
+impl Rule {
+    fn of(attrs: &Attrs) -> Result<Rule> {
+        let radius = attrs.int("depth_radius")?;
+        ensure!(
+            (0..=i64::from(i32::MAX)).contains(&radius),
+            InvalidArgument,
+            "depth_radius = {radius} larger than int max"
+        );
+        Ok(Rule {
+            radius: radius as usize,
+            bias: f64::from(attrs.float("bias")?),
+            alpha: f64::from(attrs.float("alpha")?),
+            beta: f64::from(attrs.float("beta")?),
+        })
+    }
+
+    /// The channels that take part for channel `c`.
+    fn neighbours(&self, c: usize, channels: usize) -> std::ops::Range<usize> {
+        c.saturating_sub(self.radius)..c.saturating_add(self.radius + 1).min(channels)
+    }
+
+    /// What channel `c` is divided by, before the power.
+    fn norm(&self, pixel: &[f64], c: usize) -> f64 {
+        let squares: f64 = pixel[self.neighbours(c, pixel.len())].iter().map(|x| x * x).sum();
+        self.bias + self.alpha * squares
+    }
+}
+
+fn channels(context: &KernelContext) -> Result<usize> {
+    Ok(context.input(0)?.dims().last().map_or(1, |&extent| extent.max(1)) as usize)
+}
+
+fn forward(context: &mut KernelContext) -> Result<()> {
+    let (rule, channels) = (Rule::of(context.attrs())?, channels(context)?);
+    let x = f64s(context.input(0)?)?;
+    let mut result = zeros(x.len())?;
+    for (out, pixel) in result.chunks_exact_mut(channels).zip(x.chunks_exact(channels)) {
+        for (c, out) in out.iter_mut().enumerate() {
+            *out = pixel[c] * rule.norm(pixel, c).powf(-rule.beta);
+        }
+    }
+    let result = from_f64s(context.output_type(0), context.output_shape(0)?.clone(), &result)?;
+    context.set_output(0, result)
+}
+
+fn backward(context: &mut KernelContext) -> Result<()> {
+    let (rule, channels) = (Rule::of(context.attrs())?, channels(context)?);
+    let (incoming, x, y) = (
+        f64s(context.input(0)?)?,
+        f64s(context.input(1)?)?,
+        f64s(context.input(2)?)?,
+    );
+    let mut result: Vec<f64> = zeros(x.len())?;
+    for (start, out) in (0..).step_by(channels).zip(result.chunks_exact_mut(channels)) {
+        let pixel = &x[start..start + channels];
+        for c in 0..channels {
+            let norm = rule.norm(pixel, c);
+            let gradient = incoming[start + c];
+            for k in rule.neighbours(c, channels) {
+                let mut slope = -2.0 * rule.alpha * rule.beta * pixel[k] * y[start + c] / norm;
+                if k == c {
+                    slope += norm.powf(-rule.beta);
+                }
+                out[k] += slope * gradient;
+            }
+        }
+    }
+    let result = from_f64s(context.output_type(0), context.output_shape(0)?.clone(), &result)?;
+    context.set_output(0, result)
+}
+
+fn gradient(context: &mut GradientContext) -> Result<()> {
+    let inputs = [
+        context.incoming_or_zeros(0)?,
+        context.input(0)?,
+        context.output(0),
+    ];
+    let attrs = context.attrs();
+    let attrs = Attrs::new()
+        .with("T", attrs.dtype("T")?)
+        .with("depth_radius", attrs.int("depth_radius")?)
+        .with("bias", attrs.float("bias")?)
+        .with("alpha", attrs.float("alpha")?)
+        .with("beta", attrs.float("beta")?);
+    let gradient = context.op("LRNGrad", &inputs, attrs)?;
+    context.set(0, gradient);
+    Ok(())
+}
+
+crate::op_cases! {
+    ordinary: family(&["LRN"], &[DataType::FLOAT, DataType::HALF], |op, dtype| {
+        Case::op(op).input(cycle(dtype, &[1, 2, 2, 7])).attr("depth_radius", 2i64).attr("alpha", 0.25f32).attr("beta", 0.75f32)
+    });
+    of_nothing: Case::op("LRN").input(cycle(DataType::FLOAT, &[0, 2, 2, 7]));
+    of_rows: Case::op("LRN").input(cycle(DataType::FLOAT, &[2, 7])).fails(Code::InvalidArgument);
+    backward: family(&["LRNGrad"], &[DataType::FLOAT, DataType::HALF], |op, dtype| {
+        Case::op(op).inputs([cycle(dtype, &[1, 2, 2, 7]), cycle(dtype, &[1, 2, 2, 7]), cycle(dtype, &[1, 2, 2, 7])])
+            .attr("depth_radius", 2i64).attr("alpha", 0.25f32).attr("beta", 0.75f32)
+    });
+    backward_misfit: Case::op("LRNGrad").inputs([cycle(DataType::FLOAT, &[1, 2, 2, 7]), cycle(DataType::FLOAT, &[1, 2, 2, 6]), cycle(DataType::FLOAT, &[1, 2, 2, 7])])
+        .fails(Code::InvalidArgument);
+}

@@ -276,6 +276,10 @@ crate::op_cases! {
         .fails(Code::InvalidArgument);
     reshaped_empty_open: Case::op("Reshape").inputs([counting(DataType::INT32, &[0, 3]), vector(&[0, -1])])
         .gives(counting(DataType::INT32, &[0, 3]));
+    // The reference's kernel would take a scalar; its shape function does not, and neither does any graph of its own.
+    reshaped_by_scalar: Case::op("Reshape").inputs([counting(DataType::INT32, &[2, 3]), scalar(6)]).fails(Code::InvalidArgument);
+    reshaped_by_open_scalar: Case::op("Reshape").inputs([counting(DataType::INT32, &[2, 3]), scalar(-1)]).fails(Code::InvalidArgument);
+    reshaped_by_matrix: Case::op("Reshape").inputs([counting(DataType::INT32, &[2, 3]), t(&[1, 1], &[6])]).fails(Code::InvalidArgument);
     expanded_last: Case::op("ExpandDims").inputs([counting(DataType::INT32, &[2, 3]), scalar(-1)])
         .gives(counting(DataType::INT32, &[2, 3, 1]));
     expanded_outside: Case::op("ExpandDims").inputs([counting(DataType::INT32, &[2, 3]), scalar(3)])

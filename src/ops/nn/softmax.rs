@@ -103,6 +103,10 @@ crate::op_cases! {
     rows: family(&["Softmax", "LogSoftmax"], FLOATS, |op, dtype| {
         Case::op(op).input(numbers(dtype, &[2, 3], &[1.0, 2.0, 3.0, -1.0, 0.0, 100.0]))
     });
+    not_numbers: family(&["Softmax", "LogSoftmax"], FLOATS, |op, dtype| {
+        let row = [f64::NEG_INFINITY, 1.0, 2.0, 1.0, f64::NAN, 2.0, 1.0, 2.0, f64::INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY, f64::NEG_INFINITY];
+        Case::op(op).input(numbers(dtype, &[4, 3], &row))
+    });
     of_nothing: family(&["Softmax", "LogSoftmax"], &FLOATS[..1], |op, dtype| Case::op(op).input(numbers(dtype, &[0, 3], &[])));
     of_scalar: family(&["Softmax", "LogSoftmax"], &FLOATS[..1], |op, dtype| {
         Case::op(op).input(numbers(dtype, &[], &[1.0])).fails(Code::InvalidArgument)

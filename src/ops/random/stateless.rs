@@ -140,7 +140,6 @@ fn stream(context: &KernelContext) -> Result<Philox> {
     }
     let key = context.input(1)?.single::<u64>()?;
     let counter = context.input_slice::<u64>(2)?;
-    // The reference reads beyond the end of a shorter one.
     ensure!(
         counter.len() >= 2,
         InvalidArgument,

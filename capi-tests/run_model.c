@@ -1,8 +1,10 @@
 /* Runs a whole model on the inputs of an .expect file and compares the outputs with the reference's.
  *
- *   run_model MODEL FILE.expect [TOLERANCE]      (default 1e-5 of the largest magnitude)
+ *   run_model MODEL FILE.expect [TOLERANCE [EXACT.expect]]      (default 1e-5 of the largest magnitude)
  *
- * MODEL is the folder of a SavedModel or a frozen GraphDef (*.pb). Exits with 1 on a difference, 77 without a model. */
+ * MODEL is the folder of a SavedModel or a frozen GraphDef (*.pb). EXACT holds the same outputs computed in double
+ * precision: an output beyond the tolerance then passes if it is no farther from them than the reference's is. Exits
+ * with 1 on a difference, 77 without a model. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -44,8 +46,9 @@ static TF_Output find(TF_Graph* graph, const char* tensor_name) {
     return output;
 }
 
-/* Runs one case; returns how many outputs are wrong. */
-static int run_case(TF_Session* session, TF_Graph* graph, const ExpectCase* one, double tolerance) {
+/* Runs one case; `exact` may be NULL. Returns how many outputs are wrong. */
+static int run_case(TF_Session* session, TF_Graph* graph, const ExpectCase* one, const ExpectCase* exact,
+                    double tolerance) {
     TF_Output inputs[EXPECT_MAX_TENSORS], outputs[EXPECT_MAX_TENSORS];
     TF_Tensor* results[EXPECT_MAX_TENSORS] = {NULL};
     for (int i = 0; i < one->n_inputs; ++i) inputs[i] = find(graph, one->input_names[i]);
@@ -59,7 +62,10 @@ static int run_case(TF_Session* session, TF_Graph* graph, const ExpectCase* one,
         wrong = one->n_outputs;
     } else {
         for (int i = 0; i < one->n_outputs; ++i) {
-            wrong += !expect_compare(one->output_names[i], one->outputs[i], results[i], tolerance);
+            bool ok = expect_compare(one->output_names[i], one->outputs[i], results[i], tolerance);
+            if (!ok && exact && i < exact->n_outputs)
+                ok = expect_no_farther(one->output_names[i], exact->outputs[i], one->outputs[i], results[i]);
+            wrong += !ok;
             TF_DeleteTensor(results[i]);
         }
     }
@@ -69,13 +75,13 @@ static int run_case(TF_Session* session, TF_Graph* graph, const ExpectCase* one,
 
 int main(int argc, char** argv) {
     if (argc < 3) {
-        printf("usage: run_model MODEL FILE.expect [TOLERANCE]\n");
+        printf("usage: run_model MODEL FILE.expect [TOLERANCE [EXACT.expect]]\n");
         return 1;
     }
     double tolerance = argc > 3 ? atof(argv[3]) : 1e-5;
-    ExpectFile expected;
-    if (!expect_read(argv[2], &expected)) {
-        printf("cannot read %s\n", argv[2]);
+    ExpectFile expected, exact = {0, NULL};
+    if (!expect_read(argv[2], &expected) || (argc > 4 && !expect_read(argv[4], &exact))) {
+        printf("cannot read %s\n", argc > 4 ? argv[4] : argv[2]);
         return 77;
     }
     TF_Status* status = TF_NewStatus();
@@ -88,12 +94,14 @@ int main(int argc, char** argv) {
     for (int c = 0; session && c < expected.n_cases; ++c) {
         const ExpectCase* one = &expected.cases[c];
         printf("batch %lld\n", TF_NumDims(one->inputs[0]) ? (long long)TF_Dim(one->inputs[0], 0) : 0);
-        wrong += run_case(session, graph, one, tolerance);
-        wrong += run_case(session, graph, one, tolerance); /* a second run takes the prepared path */
+        const ExpectCase* truth = c < exact.n_cases ? &exact.cases[c] : NULL;
+        wrong += run_case(session, graph, one, truth, tolerance);
+        wrong += run_case(session, graph, one, truth, tolerance); /* a second run takes the prepared path */
     }
     if (session) delete_session(session);
     TF_DeleteGraph(graph);
     TF_DeleteStatus(status);
     expect_free(&expected);
+    expect_free(&exact);
     return wrong != 0;
 }

@@ -32,4 +32,8 @@ void expect_free(ExpectFile* file);
  */
 bool expect_compare(const char* name, const TF_Tensor* expected, const TF_Tensor* actual, double tolerance);
 
+/* Whether `actual` is no farther from `exact`, of type double, than `expected` is: in the root mean square, and with no
+ * single element more than twice as far as the farthest of `expected`. Prints one line. */
+bool expect_no_farther(const char* name, const TF_Tensor* exact, const TF_Tensor* expected, const TF_Tensor* actual);
+
 #endif

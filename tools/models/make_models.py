@@ -4,9 +4,10 @@
     python make_models.py OUTPUT [NAME...]      (NAMEs of keras_models.MODELS, `train`, `basic_pitch`; all by default)
 
 OUTPUT/NAME/ then holds for a model: saved_model/, frozen.pb (variables turned into constants), saved_model.expect
-and frozen.expect (inputs and the reference's outputs for batch 1 and 8); for a training: graph.pb, initial.* and
-final.* (checkpoints), train.expect (100 steps with the loss of each). `--basic-pitch FOLDER` names the unpacked
-SavedModel of tools/demo, for which only an .expect is written. OUTPUT/ops.tsv counts the ops of each graph.
+and frozen.expect (inputs and the reference's outputs for batch 1 and 8), exact.expect (the same outputs computed in
+double precision); for a training: graph.pb, initial.* and final.* (checkpoints), train.expect (100 steps with the loss
+of each). `--basic-pitch FOLDER` names the unpacked SavedModel of tools/demo, for which only saved_model.expect and
+exact.expect are written. OUTPUT/ops.tsv counts the ops of each graph.
 The .expect format is described in expect_file.py.
 """
 
@@ -23,8 +24,10 @@ import tensorflow as tf  # noqa: E402
 from tensorflow.core.protobuf import saved_model_pb2  # noqa: E402
 from tensorflow.python.framework.convert_to_constants import convert_variables_to_constants_v2  # noqa: E402
 
+import double_precision  # noqa: E402
 import expect_file  # noqa: E402
 import keras_models  # noqa: E402
+import melody  # noqa: E402
 import train_graphs  # noqa: E402
 
 v1 = tf.compat.v1
@@ -106,6 +109,8 @@ def make_model(name, folder):
     names = {tensor.name.split(":")[0]: tensor.name for tensor in frozen.inputs}
     outputs = [tensor.name for tensor in frozen.outputs]
     expect_file.write(folder / "frozen.expect", session_cases(graph_def, names, outputs, input_sets))
+    exact = double_precision.outputs(graph_def, names.get, outputs, input_sets)
+    expect_file.write(folder / "exact.expect", exact)
 
 
 def make_training(optimizer, use_resource, name, folder):
@@ -128,15 +133,22 @@ def make_training(optimizer, use_resource, name, folder):
 
 
 def make_basic_pitch(model_folder, folder):
-    """Writes expected outputs of the downloaded basic-pitch model for seeded noise with a tone in it."""
+    """Writes expected outputs of the downloaded basic-pitch model: seeded noise with a tone in it, the demo's tune."""
     random = np.random.RandomState(1)
     input_sets = []
     for batch in (1, 3):
         time_axis = np.arange(43844) / 22050.0
         audio = random.randn(batch, 43844) * 0.02 + 0.3 * np.sin(2 * np.pi * 261.63 * time_axis)
         input_sets.append({"input_2": audio[..., None].astype("float32")})
-    count_ops("basic_pitch/saved_model", read_saved_model(model_folder).graph_def)
+    input_sets.append({"input_2": melody.windows()})
+    meta_graph = read_saved_model(model_folder)
+    count_ops("basic_pitch/saved_model", meta_graph.graph_def)
     expect_file.write(folder / "saved_model.expect", saved_model_cases(model_folder, input_sets))
+    signature = meta_graph.signature_def["serving_default"]
+    outputs = [info.name for _, info in sorted(signature.outputs.items())]
+    frozen = double_precision.freeze(model_folder, meta_graph)
+    exact = double_precision.outputs(frozen, lambda key: signature.inputs[key].name, outputs, input_sets)
+    expect_file.write(folder / "exact.expect", exact)
 
 
 def write_op_counts(path):

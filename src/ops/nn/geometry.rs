@@ -182,7 +182,10 @@ pub fn output_extent(
         _ => (0, 0),
     };
     let padded = dim::add(dim::add(input, low)?, high)?;
-    let output = dim::add(padded.saturating_sub(reach), stride)?.div_euclid(stride);
+    let output = padded
+        .saturating_sub(reach)
+        .saturating_add(stride)
+        .div_euclid(stride);
     ensure!(
         output >= 0,
         InvalidArgument,

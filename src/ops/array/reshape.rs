@@ -42,10 +42,15 @@ fn reshape_shape(context: &mut ShapeContext) -> Result<()> {
     let wanted = wanted
         .and_then(|_| context.input_as_shape(1))
         .map_err(|error| wrong_sizes(context, error))?;
+    let value = context.input_value(1);
+    // The scalar -1 is an unknown shape to shape functions, and a list of one extent to the kernel.
+    let wanted = match &value {
+        Some(open) if open.rank() == 0 => PartialShape::new(&[dim::UNKNOWN]),
+        _ => wanted,
+    };
     let Some(wanted_dims) = wanted.dims() else {
         return Ok(());
     };
-    let value = context.input_value(1);
     let total = input.num_elements();
     let unknown: Vec<usize> = wanted_dims
         .iter()
@@ -276,9 +281,9 @@ crate::op_cases! {
         .fails(Code::InvalidArgument);
     reshaped_empty_open: Case::op("Reshape").inputs([counting(DataType::INT32, &[0, 3]), vector(&[0, -1])])
         .gives(counting(DataType::INT32, &[0, 3]));
-    // The reference's kernel would take a scalar; its shape function does not, and neither does any graph of its own.
     reshaped_by_scalar: Case::op("Reshape").inputs([counting(DataType::INT32, &[2, 3]), scalar(6)]).fails(Code::InvalidArgument);
-    reshaped_by_open_scalar: Case::op("Reshape").inputs([counting(DataType::INT32, &[2, 3]), scalar(-1)]).fails(Code::InvalidArgument);
+    reshaped_by_open_scalar: Case::op("Reshape").inputs([counting(DataType::INT32, &[2, 3]), scalar(-1)])
+        .gives(counting(DataType::INT32, &[6]));
     reshaped_by_matrix: Case::op("Reshape").inputs([counting(DataType::INT32, &[2, 3]), t(&[1, 1], &[6])]).fails(Code::InvalidArgument);
     expanded_last: Case::op("ExpandDims").inputs([counting(DataType::INT32, &[2, 3]), scalar(-1)])
         .gives(counting(DataType::INT32, &[2, 3, 1]));

@@ -8,10 +8,11 @@ use crate::datatype::{TF_DataType, data_type, to_c};
 use crate::ffi::{Array, Enum, given, given_mut};
 use crate::guard::{guard, quiet};
 use ff_proto::{Message, ResourceHandleProto};
-use ff_tensor::{Buffer, DataType, Deallocator, ResourceHandle, Result, Shape, Tensor, ensure, status};
+use ff_tensor::{
+    Buffer, DataType, Deallocator, ResourceHandle, Result, Shape, SharedBuffer, Tensor, ensure, status,
+};
 use std::ffi::{c_int, c_uchar, c_void};
 use std::ptr::null_mut;
-use std::sync::Arc;
 
 /// Alignment in bytes of memory that is used in place.
 const ALIGNMENT: usize = 64;
@@ -197,7 +198,7 @@ impl Foreign {
         }
     }
 
-    fn into_buffer(mut self) -> Arc<Buffer> {
+    fn into_buffer(mut self) -> SharedBuffer {
         let deallocator = self.deallocator.take().unwrap_or(Deallocator {
             function: None,
             arg: null_mut(),
@@ -283,7 +284,7 @@ pub extern "C" fn TF_AllocateTensor(
 /// otherwise NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_TensorMaybeMove(tensor: Option<&mut TF_Tensor>) -> Option<&mut TF_Tensor> {
-    tensor.filter(|it| it.tensor.buffer().is_ours() && Arc::strong_count(it.tensor.buffer()) == 1)
+    tensor.filter(|it| it.tensor.buffer().is_ours() && it.tensor.buffer().is_unique())
 }
 
 /// Frees a tensor; its memory goes when nobody else holds it. NULL is ignored.
@@ -369,7 +370,7 @@ pub extern "C" fn TF_TensorBitcastFrom(
             InvalidArgument,
             "input and output shapes/data type sizes are not compatible"
         );
-        let at_start = source.data_ptr() == source.buffer().as_ptr();
+        let at_start = source.data_ptr() == source.buffer().start();
         let source = if at_start {
             source.clone()
         } else {

@@ -221,18 +221,44 @@ impl<'a> KernelContext<'a> {
             .map_err(|error| error.suffixed(&format!(" at {}", self.node.describe())))
     }
 
+    /// Whether this node is the last reader of an input of the output's type and shape.
+    fn can_forward(&self, input: usize, output: usize) -> Result<bool> {
+        let shape = self.output_shape(output)?;
+        Ok(matches!(self.inputs.get(input), Some(Value::Tensor(tensor))
+            if tensor.dtype() == self.output_type(output) && tensor.shape() == shape && tensor.is_writable()))
+    }
+
     /// The input's own memory, its elements in it, if this node is its last reader and type and shape are those of
     /// the output.
     pub fn try_forward(&mut self, input: usize, output: usize) -> Result<Option<Tensor>> {
-        let (dtype, shape) = (self.output_type(output), self.output_shape(output)?);
-        if let Some(Value::Tensor(tensor)) = self.inputs.get_mut(input)
-            && tensor.dtype() == dtype
-            && tensor.shape() == shape
-            && tensor.is_writable()
-        {
+        if self.can_forward(input, output)? {
             return Ok(Some(self.take_input(input)?));
         }
         Ok(None)
+    }
+
+    /// As [`KernelContext::try_forward`], but sets the output at once, the input's elements in it. Whether it did:
+    /// [`KernelContext::output_and_input`] then gives the output for writing.
+    #[inline]
+    pub fn forward_in_place(&mut self, input: usize, output: usize) -> Result<bool> {
+        let can = self.can_forward(input, output)?;
+        if can {
+            std::mem::swap(&mut self.inputs[input], &mut self.outputs[output]);
+        }
+        Ok(can)
+    }
+
+    /// An output that has been set, for writing, and an input. INTERNAL when either is not there.
+    #[inline]
+    pub fn output_and_input(&mut self, output: usize, input: usize) -> Result<(&mut Tensor, &Tensor)> {
+        match (self.outputs.get_mut(output), self.inputs.get(input)) {
+            (Some(Value::Tensor(output)), Some(Value::Tensor(input))) => Ok((output, input)),
+            _ => Err(status!(
+                Internal,
+                "{} lacks output {output} or input {input}",
+                self.node.describe()
+            )),
+        }
     }
 
     /// [`KernelContext::try_forward`], or else a new tensor; whether it was the input's.

@@ -35,7 +35,7 @@ pub use function_host::{Callable, FunctionHost, FunctionSignature};
 pub use gradient_context::{Differentiated, GradientContext, GradientHost, OutputRef};
 pub use kernel_context::{AsyncKernelContext, KernelContext, KernelHost};
 pub use lower_context::LowerContext;
-pub use node::NodeInfo;
+pub use node::{NodeInfo, Types};
 pub use op_def_builder::OpDefBuilder;
 pub use record::{
     AsyncFn, DynKernel, DynShapeFn, Effects, Gradient, GradientFn, Kernel, KernelBody, KernelInstance,

@@ -2,8 +2,14 @@
 
 use crate::{Attrs, OpRecord};
 use ff_tensor::{DataType, Result, ensure, status};
+use smallvec::SmallVec;
 use std::ops::Range;
 use std::sync::Arc;
+
+/// Types of a node's inputs or outputs. Few nodes have more than four.
+pub type Types = SmallVec<[DataType; 4]>;
+/// Where arguments end.
+type Ends = SmallVec<[u32; 4]>;
 
 /// What is known of a node when it is built. Immutable, shared by graph, plans and kernels.
 #[derive(Clone, Debug)]
@@ -17,15 +23,15 @@ pub struct NodeInfo {
     /// All attributes of the op, defaults filled in, and the underscore attributes that were set.
     pub attrs: Attrs,
     /// One type per input, references marked.
-    pub input_types: Vec<DataType>,
+    pub input_types: Types,
     /// One type per output, references marked.
-    pub output_types: Vec<DataType>,
+    pub output_types: Types,
     /// For a node that stands in the place of a call: the function and the node of its body. Errors name these.
     pub origin: Option<(Arc<str>, Arc<NodeInfo>)>,
     /// End of each input argument's inputs: a list argument has many.
-    input_ends: Vec<u32>,
+    input_ends: Ends,
     /// End of each output argument's outputs.
-    output_ends: Vec<u32>,
+    output_ends: Ends,
 }
 
 impl NodeInfo {
@@ -98,9 +104,9 @@ fn range(ends: &[u32], argument: usize) -> Range<usize> {
 }
 
 /// The types of all inputs (or outputs) and where each argument ends.
-fn argument_types(args: &[ff_proto::op_def::ArgDef], attrs: &Attrs) -> Result<(Vec<DataType>, Vec<u32>)> {
-    let mut types = Vec::with_capacity(args.len());
-    let mut ends = Vec::with_capacity(args.len());
+fn argument_types(args: &[ff_proto::op_def::ArgDef], attrs: &Attrs) -> Result<(Types, Ends)> {
+    let mut types = Types::with_capacity(args.len());
+    let mut ends = Ends::with_capacity(args.len());
     for arg in args {
         let start = types.len();
         if !arg.type_list_attr.is_empty() {

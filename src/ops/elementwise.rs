@@ -49,33 +49,30 @@ pub fn zip_same<T: Element>(
     cost: f64,
     f: impl Fn(T, T) -> T + Sync + Copy,
 ) -> Result<()> {
-    if let Some(mut output) = context.try_forward(0, 0)? {
-        broadcast_into(context, &mut output, 1, cost, f)?;
-        return context.set_output(0, output);
+    if context.forward_in_place(0, 0)? {
+        return broadcast_into(context, 1, cost, f);
     }
-    if let Some(mut output) = context.try_forward(1, 0)? {
-        broadcast_into(context, &mut output, 0, cost, |b, a| f(a, b))?;
-        return context.set_output(0, output);
+    if context.forward_in_place(1, 0)? {
+        return broadcast_into(context, 0, cost, |b, a| f(a, b));
     }
     zip(context, cost, f)
 }
 
-/// `output = f(output, input)`.
+/// `output = f(output, input)`, where the output is set.
 fn broadcast_into<T: Element>(
-    context: &KernelContext,
-    output: &mut Tensor,
+    context: &mut KernelContext,
     input: usize,
     cost: f64,
     f: impl Fn(T, T) -> T + Sync + Copy,
 ) -> Result<()> {
-    let other = context.input(input)?;
-    let dims = extents(output.dims());
-    let values = output.as_mut_slice()?;
-    if let ([a], [b]) = (&mut *values, other.as_slice::<T>()?) {
+    let pool = context.pool();
+    let (output, other) = context.output_and_input(0, input)?;
+    if let ([a], [b]) = (output.as_mut_slice()?, other.as_slice::<T>()?) {
         *a = f(*a, *b);
         return Ok(());
     }
-    let pool = context.pool();
+    let dims = extents(output.dims());
+    let values = output.as_mut_slice()?;
     broadcast::binary_broadcast_in_place(
         pool,
         values,
@@ -95,13 +92,13 @@ fn zip_into<A: Element, B: Element>(
     f: impl Fn(A, A) -> B + Sync + Copy,
 ) -> Result<()> {
     let (a, b) = (context.input(0)?, context.input(1)?);
-    let dims = extents(output.dims());
     let (a_values, b_values) = (a.as_slice::<A>()?, b.as_slice::<A>()?);
-    let out = output.as_mut_slice::<B>()?;
-    if let ([a], [b], [out]) = (a_values, b_values, &mut *out) {
+    if let ([a], [b], [out]) = (a_values, b_values, output.as_mut_slice::<B>()?) {
         *out = f(*a, *b);
         return Ok(());
     }
+    let dims = extents(output.dims());
+    let out = output.as_mut_slice::<B>()?;
     let (a_dims, b_dims) = (extents(a.dims()), extents(b.dims()));
     broadcast::binary_broadcast(
         context.pool(),

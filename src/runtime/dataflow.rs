@@ -244,11 +244,12 @@ impl Engine<'_> {
         if instruction.executable.is_asynchronous() {
             return self.start_waiting(tag, number, inputs.into_vec());
         }
-        let specialization = match self.frame.specialization(number as usize, &inputs) {
+        let remembered = &mut self.frame.specializations[number as usize];
+        let specialization = match remembered.find(&inputs) {
             Some(specialization) => specialization.clone(),
             None => {
-                let made = specialize(instruction, &inputs, self.host).map_err(name)?;
-                self.frame.remember(number as usize, made.clone());
+                let made = specialize(self.plan, instruction, &inputs, self.host).map_err(name)?;
+                remembered.add(made.clone());
                 made
             }
         };

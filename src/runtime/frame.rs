@@ -11,15 +11,20 @@ const REMEMBERED: usize = 4;
 pub struct Frame {
     /// One value per slot.
     pub values: Vec<Value>,
-    specializations: Vec<SmallVec<[Arc<Specialization>; 1]>>,
+    /// What each instruction remembers.
+    pub specializations: Vec<Remembered>,
 }
+
+/// Specializations that an instruction used, the last used first.
+#[derive(Clone, Default)]
+pub struct Remembered(SmallVec<[Arc<Specialization>; 1]>);
 
 impl Frame {
     /// A frame for so many slots and instructions.
     pub fn new(slots: usize, instructions: usize) -> Frame {
         Frame {
             values: vec![Value::Absent; slots],
-            specializations: vec![SmallVec::new(); instructions],
+            specializations: vec![Remembered::default(); instructions],
         }
     }
 
@@ -27,23 +32,27 @@ impl Frame {
     pub fn clear(&mut self) {
         self.values.iter_mut().for_each(|value| *value = Value::Absent);
     }
+}
 
-    /// The specialization of an instruction that fits these inputs, if this frame remembers one.
-    pub fn specialization(&mut self, instruction: usize, inputs: &[Value]) -> Option<&Arc<Specialization>> {
-        let list = &mut self.specializations[instruction];
-        let found = list
-            .iter()
-            .position(|specialization| specialization.fits(inputs))?;
+impl Remembered {
+    /// The specialization that fits these inputs, which is the last used from now on.
+    #[inline]
+    pub fn find(&mut self, inputs: &[Value]) -> Option<&Arc<Specialization>> {
+        let found = self.0.iter().position(|known| known.fits(inputs))?;
         if found > 0 {
-            list[..=found].rotate_right(1);
+            self.0[..=found].rotate_right(1);
         }
-        list.first()
+        self.0.first()
+    }
+
+    /// The last used.
+    pub fn last_used(&self) -> Option<&Arc<Specialization>> {
+        self.0.first()
     }
 
     /// Remembers a specialization as the last used.
-    pub fn remember(&mut self, instruction: usize, specialization: Arc<Specialization>) {
-        let list = &mut self.specializations[instruction];
-        list.truncate(REMEMBERED - 1);
-        list.insert(0, specialization);
+    pub fn add(&mut self, specialization: Arc<Specialization>) {
+        self.0.truncate(REMEMBERED - 1);
+        self.0.insert(0, specialization);
     }
 }

@@ -18,6 +18,7 @@ mod plan;
 mod planner;
 mod saved_model;
 mod session;
+mod slots;
 mod step;
 mod straight_line;
 mod watchdog;

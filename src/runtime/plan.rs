@@ -4,6 +4,7 @@
 
 use crate::flow::{Flow, FlowKind};
 use crate::frame::Frame;
+use crate::slots::{self, Classes};
 use ff_graph::{Graph, NodeId};
 use ff_op::{Executable, KernelHost, OutputRef, Specialization};
 use ff_tensor::{DataType, Result, Status, Tensor, bail, ensure, status};
@@ -53,7 +54,7 @@ pub struct Instruction {
     pub executable: Executable,
     /// Its inputs.
     pub inputs: SmallVec<[Input; 4]>,
-    /// Slots of its outputs start here.
+    /// Slots of its outputs start here; they are free before it runs.
     pub first_output: u32,
     /// For each output, how many instructions and fetches read it.
     pub output_uses: SmallVec<[u32; 2]>,
@@ -61,8 +62,8 @@ pub struct Instruction {
     pub control_inputs: u32,
     /// Instructions that this one holds back by a control edge.
     pub control_outputs: Vec<u32>,
-    /// Specializations that any frame has worked out.
-    pub known: Mutex<SmallVec<[Arc<Specialization>; 2]>>,
+    /// Number of its class: see [`Plan::classes`].
+    pub class: u32,
 }
 
 /// A value that a fetch gives.
@@ -86,6 +87,9 @@ pub struct Plan {
     pub fetches: Vec<Fetch>,
     /// Values of constants.
     pub constants: Vec<Tensor>,
+    /// Specializations that any frame has worked out, by class. Nodes of one op with equal attributes are of one class:
+    /// what is worked out for one serves all.
+    pub classes: Vec<Mutex<Vec<Arc<Specialization>>>>,
     /// For plans in which some node may wait for another of the same step: how values flow.
     pub flow: Option<Flow>,
     frames: Mutex<Vec<Frame>>,
@@ -265,6 +269,7 @@ struct Assembly<'a> {
     node_constants: FxHashMap<NodeId, u32>,
     feed_slots: FxHashMap<OutputRef, u32>,
     constants: Vec<Tensor>,
+    classes: Classes,
     slots: u32,
 }
 
@@ -277,6 +282,7 @@ impl<'a> Assembly<'a> {
             node_constants: FxHashMap::default(),
             feed_slots: FxHashMap::default(),
             constants: Vec::new(),
+            classes: Classes::default(),
             slots: 0,
         }
     }
@@ -292,16 +298,21 @@ impl<'a> Assembly<'a> {
         self.assign_slots(order)?;
         let mut instructions = Vec::with_capacity(order.len());
         let mut numbers: FxHashMap<NodeId, u32> = FxHashMap::default();
-        for &id in order.iter().filter(|id| !self.node_constants.contains_key(id)) {
+        for &id in order {
+            if self.node_constants.contains_key(&id) {
+                continue;
+            }
             numbers.insert(id, instructions.len() as u32);
             instructions.push(self.instruction(id, host)?);
         }
-        let fetches = self.fetches()?;
+        let mut fetches = self.fetches()?;
         mark_uses(&mut instructions, &fetches, self.slots);
         let mut flow = None;
         if partial || instructions.iter().any(needs_dataflow) {
             self.link(order, &numbers, &mut instructions);
             flow = Some(Flow::of(&instructions, &fetches, self.slots as usize)?);
+        } else {
+            self.slots = slots::share(&mut instructions, &mut fetches, feeds.len() as u32, self.slots);
         }
         Ok(Plan {
             instructions,
@@ -309,6 +320,7 @@ impl<'a> Assembly<'a> {
             feeds,
             fetches,
             constants: self.constants,
+            classes: (0..self.classes.len()).map(|_| Mutex::default()).collect(),
             flow,
             frames: Mutex::default(),
         })
@@ -344,7 +356,7 @@ impl<'a> Assembly<'a> {
         }
     }
 
-    fn instruction(&self, id: NodeId, host: &dyn KernelHost) -> Result<Instruction> {
+    fn instruction(&mut self, id: NodeId, host: &dyn KernelHost) -> Result<Instruction> {
         let node = self.graph.node(id);
         let mut inputs = SmallVec::new();
         let mut constants = Vec::with_capacity(node.inputs.len());
@@ -368,7 +380,7 @@ impl<'a> Assembly<'a> {
             output_uses: SmallVec::from_elem(0, node.info.output_types.len()),
             control_inputs: 0,
             control_outputs: Vec::new(),
-            known: Mutex::default(),
+            class: self.classes.of(&node.info),
         })
     }
 

@@ -7,7 +7,7 @@ use crate::frame::Frame;
 use crate::plan::{Input, Instruction, Plan, Source};
 use crate::step::{Trace, at_node};
 use ff_op::{KernelHost, Specialization, Value};
-use ff_tensor::Result;
+use ff_tensor::{Result, bail};
 use smallvec::SmallVec;
 use std::sync::Arc;
 
@@ -41,56 +41,62 @@ fn run_instruction(
 ) -> Result<()> {
     let mut inputs: SmallVec<[Value; 4]> = SmallVec::new();
     for input in &instruction.inputs {
-        inputs.push(gather(plan, input, &mut frame.values)?);
+        gather(plan, input, &mut frame.values, &mut inputs)?;
     }
-    let specialization = match frame.specialization(number, &inputs) {
-        Some(specialization) => specialization.clone(),
-        None => {
-            let made = specialize(instruction, &inputs, host)?;
-            frame.remember(number, made.clone());
-            made
-        }
+    let remembered = &mut frame.specializations[number];
+    if remembered.find(&inputs).is_none() {
+        remembered.add(specialize(plan, instruction, &inputs, host)?);
+    }
+    let Some(specialization) = remembered.last_used() else {
+        bail!(Internal, "nothing is remembered")
     };
-    let mut outputs: SmallVec<[Value; 2]> = SmallVec::new();
-    outputs.resize_with(instruction.output_uses.len(), Value::default);
+    let first = instruction.first_output as usize;
+    let outputs = &mut frame.values[first..first + instruction.output_uses.len()];
     instruction
         .executable
-        .run(&specialization, &mut inputs, &mut outputs, host)?;
-    let first = instruction.first_output as usize;
-    for (index, output) in outputs.into_iter().enumerate() {
-        if instruction.output_uses[index] > 0 {
-            frame.values[first + index] = output;
+        .run(specialization, &mut inputs, outputs, host)?;
+    for (output, &uses) in outputs.iter_mut().zip(&instruction.output_uses) {
+        if uses == 0 {
+            *output = Value::Absent;
         }
     }
     Ok(())
 }
 
-/// An input's value: moved out of its slot by the last reader, else shared. Variables are read unless the op wants
-/// the reference.
-pub fn gather(plan: &Plan, input: &Input, values: &mut [Value]) -> Result<Value> {
-    let value = match input.source {
-        Source::Constant(constant) => return Ok(Value::Tensor(plan.constants[constant as usize].clone())),
-        Source::Slot { slot, last: true } => std::mem::take(&mut values[slot as usize]),
-        Source::Slot { slot, last: false } => values[slot as usize].clone(),
-    };
-    match value {
-        Value::Ref(variable) if !input.is_ref => Ok(Value::Tensor(variable.read()?)),
-        value => Ok(value),
+/// Adds an input's value to `inputs`: moved out of its slot by the last reader, else shared. Variables are read unless
+/// the op wants the reference. (Values are large: each is moved once, and not through a result.)
+#[inline(always)]
+fn gather(plan: &Plan, input: &Input, values: &mut [Value], inputs: &mut SmallVec<[Value; 4]>) -> Result<()> {
+    match input.source {
+        Source::Constant(constant) => {
+            inputs.push(Value::Tensor(plan.constants[constant as usize].clone()));
+            return Ok(());
+        }
+        Source::Slot { slot, last: true } => inputs.push(std::mem::take(&mut values[slot as usize])),
+        Source::Slot { slot, last: false } => inputs.push(values[slot as usize].clone()),
     }
+    if let Some(value) = inputs.last_mut()
+        && let (Value::Ref(variable), false) = (&*value, input.is_ref)
+    {
+        *value = Value::Tensor(variable.read()?);
+    }
+    Ok(())
 }
 
-/// The specialization of an instruction for these inputs: one that another frame made, or a new one.
+/// The specialization of an instruction for these inputs: one made for a node of its class, or a new one.
 pub fn specialize(
+    plan: &Plan,
     instruction: &Instruction,
     inputs: &[Value],
     host: &dyn KernelHost,
 ) -> Result<Arc<Specialization>> {
-    const KEPT: usize = 8;
-    if let Some(known) = instruction.known.lock().iter().find(|known| known.fits(inputs)) {
+    const KEPT: usize = 32;
+    let class = &plan.classes[instruction.class as usize];
+    if let Some(known) = class.lock().iter().find(|known| known.fits(inputs)) {
         return Ok(known.clone());
     }
     let made = Arc::new(instruction.executable.specialize(inputs, host)?);
-    let mut known = instruction.known.lock();
+    let mut known = class.lock();
     known.truncate(KEPT - 1);
     known.insert(0, made.clone());
     Ok(made)

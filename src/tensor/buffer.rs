@@ -5,7 +5,7 @@ use crate::{ResourceHandle, Result, TString, VariantValue, status};
 use std::any::Any;
 use std::ffi::c_void;
 use std::ptr::NonNull;
-use std::sync::Arc;
+use triomphe::Arc;
 
 /// How foreign memory is given back: `function(data, len, arg)`, exactly once, possibly on another thread.
 pub struct Deallocator {
@@ -15,7 +15,10 @@ pub struct Deallocator {
     pub arg: *mut c_void,
 }
 
-/// A block of memory. Shared by `Arc`; it can be written only while there is one owner.
+/// A block of memory and its owners. There are no weak ones, so that `is_unique` is all that writing needs.
+pub type SharedBuffer = Arc<Buffer>;
+
+/// A block of memory. Shared as [`SharedBuffer`]; it can be written only while there is one owner.
 pub struct Buffer {
     data: NonNull<u8>,
     len: usize,
@@ -45,7 +48,7 @@ unsafe impl Sync for Buffer {}
 
 impl Buffer {
     /// A block of `len` initialised bytes of unspecified value. RESOURCE_EXHAUSTED when memory is out.
-    pub fn allocate(len: usize) -> Result<Arc<Buffer>> {
+    pub fn allocate(len: usize) -> Result<SharedBuffer> {
         let (data, capacity) =
             acquire(len).ok_or_else(|| status!(ResourceExhausted, "OOM when allocating {len} bytes"))?;
         Ok(Arc::new(Buffer {
@@ -58,7 +61,7 @@ impl Buffer {
         }))
     }
 
-    fn of_elements<T>(values: Vec<T>, elements: Elements) -> Result<Arc<Buffer>> {
+    fn of_elements<T>(values: Vec<T>, elements: Elements) -> Result<SharedBuffer> {
         let len = std::mem::size_of::<T>() * values.len();
         let (data, capacity) =
             acquire(len).ok_or_else(|| status!(ResourceExhausted, "OOM when allocating {len} bytes"))?;
@@ -75,17 +78,17 @@ impl Buffer {
     }
 
     /// A block that owns these strings.
-    pub fn of_strings(strings: Vec<TString>) -> Result<Arc<Buffer>> {
+    pub fn of_strings(strings: Vec<TString>) -> Result<SharedBuffer> {
         Buffer::of_elements(strings, Elements::Strings)
     }
 
     /// A block that owns these handles.
-    pub fn of_resources(handles: Vec<ResourceHandle>) -> Result<Arc<Buffer>> {
+    pub fn of_resources(handles: Vec<ResourceHandle>) -> Result<SharedBuffer> {
         Buffer::of_elements(handles, Elements::Resources)
     }
 
     /// A block that owns these variants.
-    pub fn of_variants(values: Vec<VariantValue>) -> Result<Arc<Buffer>> {
+    pub fn of_variants(values: Vec<VariantValue>) -> Result<SharedBuffer> {
         Buffer::of_elements(values, Elements::Variants)
     }
 
@@ -93,7 +96,7 @@ impl Buffer {
     ///
     /// # Safety
     /// `data` is valid for reads of `len` bytes (null is allowed when `len` is 0) until the deallocator is called.
-    pub unsafe fn foreign(data: *mut c_void, len: usize, deallocator: Deallocator) -> Arc<Buffer> {
+    pub unsafe fn foreign(data: *mut c_void, len: usize, deallocator: Deallocator) -> SharedBuffer {
         let data = NonNull::new(data.cast()).unwrap_or(NonNull::dangling());
         Arc::new(Buffer {
             data,
@@ -106,7 +109,7 @@ impl Buffer {
     ///
     /// # Safety
     /// `data` stays valid for reads and unchanged while `keeps` lives.
-    pub unsafe fn shared(data: *const u8, len: usize, keeps: Box<dyn Any + Send + Sync>) -> Arc<Buffer> {
+    pub unsafe fn shared(data: *const u8, len: usize, keeps: Box<dyn Any + Send + Sync>) -> SharedBuffer {
         let data = NonNull::new(data.cast_mut()).unwrap_or(NonNull::dangling());
         Arc::new(Buffer {
             data,
@@ -116,7 +119,7 @@ impl Buffer {
     }
 
     /// Start of the memory.
-    pub fn as_ptr(&self) -> *mut u8 {
+    pub fn start(&self) -> *mut u8 {
         self.data.as_ptr()
     }
 

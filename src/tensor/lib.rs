@@ -35,7 +35,7 @@ mod tensor;
 mod tstring;
 mod variant;
 
-pub use buffer::{Buffer, Deallocator};
+pub use buffer::{Buffer, Deallocator, SharedBuffer};
 pub use dtype::DataType;
 pub use element::{
     Bool, Complex64, Complex128, Element, Float4E2M1Fn, Float8E4M3B11Fnuz, Float8E4M3Fn, Float8E4M3Fnuz,

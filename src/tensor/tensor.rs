@@ -1,11 +1,10 @@
 //! A tensor: element type, shape, and a zero-copy view of a shared buffer.
 
 use crate::{
-    Bool, Buffer, DataType, Element, PartialShape, ResourceHandle, Result, Shape, TString, VariantValue,
-    bail, ensure, status,
+    Bool, Buffer, DataType, Element, PartialShape, ResourceHandle, Result, Shape, SharedBuffer, TString,
+    VariantValue, bail, ensure, status,
 };
 use std::fmt;
-use std::sync::Arc;
 
 /// A typed, shaped view of a buffer. Cloning shares the buffer.
 ///
@@ -15,7 +14,7 @@ pub struct Tensor {
     dtype: DataType,
     shape: Shape,
     data: *mut u8,
-    buffer: Arc<Buffer>,
+    buffer: SharedBuffer,
 }
 
 // SAFETY: `data` points into `buffer`, which is Send and Sync; writing needs `&mut Tensor` and a single owner.
@@ -34,11 +33,11 @@ fn element_size(dtype: DataType) -> usize {
 }
 
 impl Tensor {
-    fn from_buffer(dtype: DataType, shape: Shape, buffer: Arc<Buffer>) -> Tensor {
+    fn from_buffer(dtype: DataType, shape: Shape, buffer: SharedBuffer) -> Tensor {
         Tensor {
             dtype,
             shape,
-            data: buffer.as_ptr(),
+            data: buffer.start(),
             buffer,
         }
     }
@@ -149,7 +148,7 @@ impl Tensor {
 
     /// A view of all of a buffer as plain elements or (foreign memory) `TString` elements.
     /// INVALID_ARGUMENT when it is too short, or not aligned for the type.
-    pub fn view_of(dtype: DataType, shape: Shape, buffer: Arc<Buffer>) -> Result<Tensor> {
+    pub fn view_of(dtype: DataType, shape: Shape, buffer: SharedBuffer) -> Result<Tensor> {
         let size = element_size(dtype);
         ensure!(
             dtype.is_known() && !dtype.is_ref(),
@@ -170,7 +169,7 @@ impl Tensor {
         );
         let alignment = if dtype.is_complex() { size / 2 } else { size.min(8) };
         ensure!(
-            shape.num_elements() == 0 || (buffer.as_ptr() as usize).is_multiple_of(alignment),
+            shape.num_elements() == 0 || (buffer.start() as usize).is_multiple_of(alignment),
             InvalidArgument,
             "Memory is not aligned for type {dtype}"
         );
@@ -218,18 +217,18 @@ impl Tensor {
     }
 
     /// The buffer behind the view.
-    pub fn buffer(&self) -> &Arc<Buffer> {
+    pub fn buffer(&self) -> &SharedBuffer {
         &self.buffer
     }
 
     /// Whether this tensor alone owns its buffer and may write to it.
-    pub fn is_writable(&mut self) -> bool {
-        self.buffer.is_writable() && Arc::get_mut(&mut self.buffer).is_some()
+    pub fn is_writable(&self) -> bool {
+        self.buffer.is_writable() && self.buffer.is_unique()
     }
 
     /// Whether both views share a buffer.
     pub fn shares_buffer(&self, other: &Tensor) -> bool {
-        Arc::ptr_eq(&self.buffer, &other.buffer)
+        SharedBuffer::ptr_eq(&self.buffer, &other.buffer)
     }
 
     /// The bytes of a tensor of plain elements; empty for strings, resources and variants.
@@ -309,7 +308,7 @@ impl Tensor {
     pub fn variants_mut(&mut self) -> Result<&mut [VariantValue]> {
         self.expect_type(DataType::VARIANT)?;
         ensure!(
-            Arc::get_mut(&mut self.buffer).is_some(),
+            self.buffer.is_unique(),
             Internal,
             "tensor of shape {} is shared and cannot be written",
             self.shape

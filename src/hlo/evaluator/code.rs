@@ -199,7 +199,7 @@ impl<'a> StepContext<'a> {
     pub fn take_input(&mut self, index: usize, output: usize) -> Result<Tensor> {
         let taken = self.take_dying(index)?;
         let source = match taken {
-            Some(mut tensor) => {
+            Some(tensor) => {
                 if tensor.is_writable() {
                     let out = &self.step.outputs[output];
                     return with_type(tensor, out.dtype, &out.shape);

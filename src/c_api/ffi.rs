@@ -74,6 +74,11 @@ impl<'a> Text<'a> {
         ))
     }
 
+    /// Whether there is a text. INVALID_ARGUMENT for NULL.
+    pub fn given(self, name: &str) -> Result<()> {
+        if self.0.is_null() { Err(missing(name)) } else { Ok(()) }
+    }
+
     /// The text; NULL is the empty text.
     pub fn or_empty(self) -> Cow<'a, str> {
         String::from_utf8_lossy(self.bytes().unwrap_or_default())

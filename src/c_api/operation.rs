@@ -6,7 +6,7 @@ use crate::datatype::{TF_DataType, to_c};
 use crate::ffi::{Enum, Handle, Room, Text, c_count, c_string, given};
 use crate::graph::GraphState;
 use crate::guard::{guard, guard_or, quiet};
-use ff_graph::{Graph, Node, NodeId, export_node_def};
+use ff_graph::{Consumers, Graph, Node, NodeId, export_node_def};
 use ff_proto::op_def::ArgDef;
 use ff_tensor::{DataType, Result, status};
 use parking_lot::Mutex;
@@ -255,7 +255,7 @@ pub extern "C" fn TF_OperationAllInputs(
 }
 
 /// The inputs that read an output.
-fn consumers_of(output: TF_Output) -> Result<Vec<(NodeId, u32)>> {
+fn consumers_of(output: TF_Output) -> Result<Consumers> {
     let index = usize::try_from(output.index).unwrap_or(usize::MAX);
     look(output.operation(), |node, _| {
         Ok(node.consumers.get(index).cloned().unwrap_or_default())

@@ -57,9 +57,8 @@ pub extern "C" fn TF_NewOperation(
             builder: NodeBuilder::new(op_type.or_empty(), oper_name.or_empty()),
             error: None,
         });
-        let texts = [(op_type, "op_type"), (oper_name, "oper_name")];
-        for (text, name) in texts {
-            if let Err(error) = text.text(name) {
+        for (text, name) in [(op_type, "op_type"), (oper_name, "oper_name")] {
+            if let Err(error) = text.given(name) {
                 description.error.get_or_insert(error);
             }
         }

@@ -4,13 +4,14 @@
 //! what the reference reports. [`Graph::add_checked`] adds a node whose inputs are one flat list. Either adds the node
 //! or leaves the graph as it was. Names are not checked, as the reference does not: only imported ones are.
 
-use crate::graph::PENDING;
+use crate::graph::{Inputs, PENDING};
 use crate::{Graph, NodeId, summary, validate};
 use ff_op::{AttrValue, Attrs, FunctionRef, NodeInfo, OpRecord, OutputRef};
 use ff_proto::op_def::ArgDef;
 use ff_tensor::{DataType, Result, Status, bail, ensure, status};
 use rustc_hash::FxHashSet;
 use smallvec::SmallVec;
+use smol_str::SmolStr;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -33,9 +34,10 @@ impl Graph {
         name: &str,
         device: &str,
         attrs: Attrs,
-        inputs: Vec<OutputRef>,
+        inputs: impl Into<Inputs>,
         controls: Vec<NodeId>,
     ) -> Result<NodeId> {
+        let inputs = inputs.into();
         let op = self.find_op(op)?;
         let types = self.output_types(&inputs)?;
         let attrs = attrs.complete(&op.def, &types);
@@ -58,7 +60,7 @@ impl Graph {
     pub(crate) fn add_inferred(
         &mut self,
         info: NodeInfo,
-        inputs: Vec<OutputRef>,
+        inputs: Inputs,
         controls: Vec<NodeId>,
     ) -> Result<NodeId> {
         validate::input_count(&info, inputs.len())?;
@@ -120,11 +122,11 @@ struct InputCall {
 /// A node under construction, as `TF_NewOperation` .. `TF_FinishOperation` make it.
 #[derive(Clone, Debug, Default)]
 pub struct NodeBuilder {
-    op: String,
+    op: SmolStr,
     name: String,
     device: String,
-    inputs: Vec<OutputRef>,
-    calls: Vec<InputCall>,
+    inputs: Inputs,
+    calls: SmallVec<[InputCall; 2]>,
     controls: Vec<NodeId>,
     attrs: Attrs,
     colocated: Vec<String>,
@@ -135,7 +137,7 @@ pub struct NodeBuilder {
 
 impl NodeBuilder {
     /// A node of an op type.
-    pub fn new(op: impl Into<String>, name: impl Into<String>) -> NodeBuilder {
+    pub fn new(op: impl Into<SmolStr>, name: impl Into<String>) -> NodeBuilder {
         NodeBuilder {
             op: op.into(),
             name: name.into(),

@@ -1,10 +1,12 @@
 //! Bodies of functions as graphs.
 
 use crate::builder::{checked_info, distinct};
-use crate::graph::PENDING;
+use crate::graph::{Inputs, PENDING};
 use crate::order::by_number;
 use crate::{FunctionLibrary, Graph, NodeId};
-use ff_op::{AttrValue, Attrs, FunctionRef, FunctionSignature, HandleShapes, NodeInfo, OutputRef, Registry};
+use ff_op::{
+    AttrValue, Attrs, FunctionRef, FunctionSignature, HandleShapes, NodeInfo, OutputRef, Registry, Shapes,
+};
 use ff_proto::{FunctionDef, NodeDef, OpDef};
 use ff_tensor::{DataType, PartialShape, Result, ensure, status};
 use rustc_hash::FxHashMap;
@@ -213,7 +215,7 @@ impl<'a> Assembly<'a> {
                 let attrs = Attrs::new().with("T", dtype).with("index", index as i64);
                 let info = Arc::new(NodeInfo::new(name, op.clone(), String::new(), attrs)?);
                 let output = OutputRef {
-                    node: self.graph.add_node(info, Vec::new(), Vec::new())?,
+                    node: self.graph.add_node(info, Inputs::new(), Vec::new())?,
                     index: 0,
                 };
                 let shape = match shapes.get(index) {
@@ -221,7 +223,8 @@ impl<'a> Assembly<'a> {
                     _ => self.declared_shape(index),
                 };
                 let handle = handles.get(index).cloned().unwrap_or_default();
-                self.graph.set_shapes(output.node, vec![shape], vec![handle]);
+                self.graph
+                    .set_shapes(output.node, Shapes::from_buf([shape]), vec![handle]);
                 outputs.push(output);
                 all.push(output);
             }
@@ -302,7 +305,7 @@ impl<'a> Assembly<'a> {
         let op = self.graph.find_op(&def.op)?;
         // Functions are not checked for ops that were removed.
         let info = checked_info(op, def.name.clone(), def.device.clone(), attrs, -1)?;
-        let id = self.graph.add_inferred(info, inputs, distinct(controls))?;
+        let id = self.graph.add_inferred(info, inputs.into(), distinct(controls))?;
         let node = self.graph.node(id);
         for (index, arg) in node.info.op.def.output_arg.iter().enumerate() {
             let output = |index: usize| OutputRef {

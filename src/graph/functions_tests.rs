@@ -44,7 +44,7 @@ fn bodies_take_attributes_and_lists() {
     let inner = body.graph();
     let last = inner.node(body.results()[0].node);
     assert_eq!(last.info.attrs.dtype("T").unwrap(), DataType::INT32);
-    assert_eq!(inner.node(last.inputs[0].node).inputs, body.arguments()[..3]);
+    assert_eq!(inner.node(last.inputs[0].node).inputs[..], body.arguments()[..3]);
     assert_eq!(last.control_inputs, [inner.find("effect").unwrap()]);
     assert_eq!(body.targets(), [inner.find("effect").unwrap()]);
 }

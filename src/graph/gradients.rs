@@ -5,6 +5,7 @@
 //! and its library are as before. Loops of v1 control flow have no gradient: functional ones do.
 
 use crate::gradient_functions::differentiate;
+use crate::graph::Inputs;
 use crate::{Graph, NodeId, validate};
 use ff_op::{
     Attrs, Differentiated, FunctionRef, Gradient, GradientContext, GradientHost, NodeInfo, OutputRef,
@@ -84,7 +85,7 @@ pub(crate) struct Host<'a> {
     /// How often each name was used.
     numbers: FxHashMap<String, usize>,
     /// Forward nodes that were replaced: what they were, and their inputs.
-    replaced: Vec<(NodeId, Arc<NodeInfo>, Vec<OutputRef>)>,
+    replaced: Vec<(NodeId, Arc<NodeInfo>, Inputs)>,
     functions: Vec<String>,
 }
 
@@ -141,7 +142,7 @@ impl GradientHost for Host<'_> {
     }
 
     fn inputs(&self, node: u32) -> Vec<OutputRef> {
-        self.graph.node(node).inputs.clone()
+        self.graph.node(node).inputs.to_vec()
     }
 
     fn shape(&self, output: OutputRef) -> PartialShape {

@@ -5,10 +5,11 @@
 
 use crate::FunctionLibrary;
 use crate::name_index::NameIndex;
-use ff_op::{HandleShapes, NodeInfo, OutputRef, Registry};
+use ff_op::{HandleShapes, NodeInfo, OutputRef, Registry, Shapes};
 use ff_proto::{TensorProto, VersionDef};
 use ff_tensor::{PartialShape, Result, ensure, status};
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::SmallVec;
 use std::sync::Arc;
 
 /// Number of a node in its graph.
@@ -20,21 +21,26 @@ pub(crate) const PENDING: OutputRef = OutputRef {
     index: 0,
 };
 
+/// Where a node's inputs come from. Most nodes have at most two.
+pub type Inputs = SmallVec<[OutputRef; 2]>;
+/// Who reads an output: (node, which of its inputs).
+pub type Consumers = SmallVec<[(NodeId, u32); 2]>;
+
 /// A node with its edges and inferred shapes.
 #[derive(Clone, Debug)]
 pub struct Node {
     /// Name, op, attributes, types.
     pub info: Arc<NodeInfo>,
     /// Where each input comes from.
-    pub inputs: Vec<OutputRef>,
+    pub inputs: Inputs,
     /// Nodes that must run before this one.
     pub control_inputs: Vec<NodeId>,
     /// Inferred shape of each output.
-    pub shapes: Vec<PartialShape>,
+    pub shapes: Shapes,
     /// What the resource or variant at each output holds; may be shorter than the outputs.
     pub handles: Vec<Option<HandleShapes>>,
     /// Who reads each output: (node, which of its inputs).
-    pub consumers: Vec<Vec<(NodeId, u32)>>,
+    pub consumers: SmallVec<[Consumers; 1]>,
     /// Nodes that must run after this one.
     pub control_outputs: Vec<NodeId>,
 }
@@ -142,7 +148,7 @@ impl Graph {
     pub fn add_node(
         &mut self,
         info: Arc<NodeInfo>,
-        inputs: Vec<OutputRef>,
+        inputs: Inputs,
         control_inputs: Vec<NodeId>,
     ) -> Result<NodeId> {
         let id = self.nodes.len() as NodeId;
@@ -175,16 +181,16 @@ impl Graph {
             info,
             inputs,
             control_inputs,
-            shapes: vec![PartialShape::unknown(); outputs],
+            shapes: Shapes::from_elem(PartialShape::unknown(), outputs),
             handles: Vec::new(),
-            consumers: vec![Vec::new(); outputs],
+            consumers: SmallVec::from_elem(Consumers::new(), outputs),
             control_outputs: Vec::new(),
         });
         Ok(id)
     }
 
     /// Sets the inferred shapes of a node.
-    pub fn set_shapes(&mut self, id: NodeId, shapes: Vec<PartialShape>, handles: Vec<Option<HandleShapes>>) {
+    pub fn set_shapes(&mut self, id: NodeId, shapes: Shapes, handles: Vec<Option<HandleShapes>>) {
         let node = &mut self.nodes[id as usize];
         node.shapes = shapes;
         node.handles = handles;
@@ -206,7 +212,7 @@ impl Graph {
             "Node '{}' cannot be replaced",
             node.info.name
         );
-        node.consumers.resize(outputs, Vec::new());
+        node.consumers.resize(outputs, Consumers::new());
         node.shapes.resize(outputs, PartialShape::unknown());
         node.info = info;
         self.given_values.remove(&id);
@@ -287,7 +293,7 @@ impl Graph {
 
     /// Makes a node what it was before a [`Graph::replace_info`] and changes of its inputs. Nothing may read outputs that
     /// it did not have; nodes that it reads now may be gone.
-    pub(crate) fn restore(&mut self, id: NodeId, info: Arc<NodeInfo>, inputs: Vec<OutputRef>) {
+    pub(crate) fn restore(&mut self, id: NodeId, info: Arc<NodeInfo>, inputs: Inputs) {
         for input in std::mem::take(&mut self.nodes[id as usize].inputs) {
             if let Some(source) = self.nodes.get_mut(input.node as usize) {
                 source.consumers[input.index as usize].retain(|(reader, _)| *reader != id);

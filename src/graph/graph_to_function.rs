@@ -596,6 +596,6 @@ mod tests {
             .input(b)
             .finish(&mut graph)
             .unwrap();
-        assert_eq!(graph.node(call).info.output_types, [DataType::FLOAT]);
+        assert_eq!(graph.node(call).info.output_types[..], [DataType::FLOAT]);
     }
 }

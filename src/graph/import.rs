@@ -6,7 +6,7 @@
 //! come later are back edges of v1 loops and are connected at the end.
 
 use crate::builder::{check_edge, checked_info, distinct};
-use crate::graph::PENDING;
+use crate::graph::{Inputs, PENDING};
 use crate::import_links::{Link, Links, Source};
 use crate::names::{CONTROL, tensor_id};
 use crate::{Graph, NodeId, summary};
@@ -266,9 +266,9 @@ impl Importer<'_> {
     }
 
     /// The inputs and control inputs of a definition.
-    fn edges(&mut self, index: usize, def: &NodeDef) -> Result<(Vec<OutputRef>, Vec<NodeId>)> {
+    fn edges(&mut self, index: usize, def: &NodeDef) -> Result<(Inputs, Vec<NodeId>)> {
         let links = self.links.of(index);
-        let mut inputs = Vec::with_capacity(links.len());
+        let mut inputs = Inputs::with_capacity(links.len());
         let mut controls = Vec::new();
         let mut waits = false;
         for Link { source, output } in links.iter().copied() {

@@ -306,7 +306,7 @@ fn loops_are_closed() {
     let mut graph = base();
     import(&mut graph, &text, &ImportOptions::default()).unwrap();
     let (merge, next) = (graph.find("merge").unwrap(), graph.find("next").unwrap());
-    assert_eq!(graph.node(next).consumers[0], [(merge, 0)]);
+    assert_eq!(graph.node(next).consumers[0][..], [(merge, 0)]);
     let bad = text.replace("input:'next'", "input:'next:1'");
     assert_eq!(
         error(&bad, &ImportOptions::default()),

@@ -27,7 +27,7 @@ pub use builder::{NodeBuilder, called_by_name};
 pub use export::{export_attr, export_graph_def, export_library, export_node_def};
 pub use functions::{FunctionBody, signature_of};
 pub use gradients::add_gradients;
-pub use graph::{Graph, Node, NodeId};
+pub use graph::{Consumers, Graph, Inputs, Node, NodeId};
 pub use graph_to_function::{FunctionSource, graph_to_function};
 pub use import::{ImportOptions, ImportResults, TensorId, import_graph_def};
 pub use library::FunctionLibrary;

@@ -4,12 +4,13 @@ use crate::values::{constant_value, value_as_shape};
 use crate::{Graph, LibraryHost, NodeId, export, summary};
 use ff_op::{FunctionHost, HandleShapes, OutputRef, ShapeContext, ShapeHost};
 use ff_tensor::{PartialShape, Result, Status, Tensor, ensure, status};
+use smallvec::SmallVec;
 
 impl Graph {
     /// Infers the shapes of a node's outputs from its inputs. INVALID_ARGUMENT when the inputs do not fit the op.
     pub fn infer_shapes(&mut self, id: NodeId) -> Result<()> {
         let node = self.node(id);
-        let shapes: Vec<PartialShape> = node
+        let shapes: SmallVec<[PartialShape; 2]> = node
             .inputs
             .iter()
             .map(|input| self.output_shape(*input))

@@ -4,6 +4,7 @@
 
 use bytes::Bytes;
 use ff_tensor::{DataType, PartialShape, Result, Tensor, status};
+use smol_str::SmolStr;
 
 /// A function named by an attribute, with the values of its own attributes.
 #[derive(Clone, Debug, Default)]
@@ -44,7 +45,7 @@ pub enum AttrValue {
 
 /// Attributes by name, in the order in which they were set.
 #[derive(Clone, Debug, Default)]
-pub struct Attrs(Vec<(String, AttrValue)>);
+pub struct Attrs(Vec<(SmolStr, AttrValue)>);
 
 impl Attrs {
     /// No attributes.
@@ -58,12 +59,21 @@ impl Attrs {
     }
 
     /// Sets or replaces an attribute.
-    pub fn set(&mut self, name: impl Into<String>, value: impl Into<AttrValue>) {
+    pub fn set(&mut self, name: impl Into<SmolStr>, value: impl Into<AttrValue>) {
         let (name, value) = (name.into(), value.into());
         match self.0.iter_mut().find(|(key, _)| *key == name) {
             Some((_, slot)) => *slot = value,
-            None => self.0.push((name, value)),
+            None => self.push(name, value),
         }
+    }
+
+    fn push(&mut self, name: SmolStr, value: AttrValue) {
+        // Most nodes have one or two; a vector's own growth starts with four.
+        const GROW_BY_ONE: usize = 3;
+        if self.0.len() < GROW_BY_ONE {
+            self.0.reserve_exact(1);
+        }
+        self.0.push((name, value));
     }
 
     /// The same attributes with one more; for building lists in one expression.
@@ -298,9 +308,13 @@ impl Attrs {
     }
 }
 
-impl FromIterator<(String, AttrValue)> for Attrs {
-    fn from_iter<I: IntoIterator<Item = (String, AttrValue)>>(iter: I) -> Attrs {
-        Attrs(iter.into_iter().collect())
+impl<N: Into<SmolStr>> FromIterator<(N, AttrValue)> for Attrs {
+    fn from_iter<I: IntoIterator<Item = (N, AttrValue)>>(iter: I) -> Attrs {
+        Attrs(
+            iter.into_iter()
+                .map(|(name, value)| (name.into(), value))
+                .collect(),
+        )
     }
 }
 

@@ -44,7 +44,7 @@ pub use record::{
 pub use registry::Registry;
 pub use resource::{DEFAULT_CONTAINER, ResourceManager, unique_resource_name};
 pub use run_one::{RunOneHost, run_one};
-pub use shape_context::{HandleShapes, ShapeContext, ShapeHost, shape_from_value};
+pub use shape_context::{HandleShapes, ShapeContext, ShapeHost, Shapes, shape_from_value};
 pub use specialize::{Executable, Specialization};
 pub use tensor_list::TensorList;
 pub use value::{RefVariable, Value, Variable};

@@ -5,7 +5,11 @@
 
 use crate::{FunctionHost, NodeInfo};
 use ff_tensor::{DataType, PartialShape, Result, Status, Tensor, bail, status};
+use smallvec::SmallVec;
 use std::cell::Cell;
+
+/// Shapes of a node's outputs. Most nodes have one.
+pub type Shapes = SmallVec<[PartialShape; 1]>;
 
 /// Element type and shape of what each handle of a resource (or variant) tensor holds.
 pub type HandleShapes = Vec<(DataType, PartialShape)>;
@@ -64,7 +68,7 @@ pub struct ShapeContext<'a> {
     node: &'a NodeInfo,
     inputs: &'a [PartialShape],
     host: &'a dyn ShapeHost,
-    outputs: Vec<PartialShape>,
+    outputs: Shapes,
     handles: Vec<Option<HandleShapes>>,
     values_read: Cell<u64>,
     shapes_read: Cell<u64>,
@@ -73,7 +77,7 @@ pub struct ShapeContext<'a> {
 impl<'a> ShapeContext<'a> {
     /// A context for a node with these input shapes. Outputs start as unknown.
     pub fn new(node: &'a NodeInfo, inputs: &'a [PartialShape], host: &'a dyn ShapeHost) -> ShapeContext<'a> {
-        let outputs = vec![PartialShape::unknown(); node.output_types.len()];
+        let outputs = Shapes::from_elem(PartialShape::unknown(), node.output_types.len());
         ShapeContext {
             node,
             inputs,
@@ -221,7 +225,7 @@ impl<'a> ShapeContext<'a> {
     }
 
     /// The shapes of the outputs, and what handles among them hold (a list as long as needed).
-    pub fn finish(self) -> (Vec<PartialShape>, Vec<Option<HandleShapes>>) {
+    pub fn finish(self) -> (Shapes, Vec<Option<HandleShapes>>) {
         (self.outputs, self.handles)
     }
 }

@@ -5,7 +5,7 @@
 use super::Goal;
 use crate::graph::PENDING;
 use crate::order::by_number;
-use crate::{Graph, NodeId};
+use crate::{Graph, Inputs, NodeId};
 use ff_op::{NodeInfo, OutputRef};
 use ff_tensor::{Result, ensure, status};
 use smallvec::SmallVec;
@@ -87,7 +87,7 @@ impl Rebuild {
     pub fn add(
         &mut self,
         info: Arc<NodeInfo>,
-        inputs: Vec<OutputRef>,
+        inputs: impl Into<Inputs>,
         controls: Vec<NodeId>,
     ) -> Result<NodeId> {
         let info = if self.graph.find(&info.name).is_some() {
@@ -101,7 +101,7 @@ impl Rebuild {
         } else {
             info
         };
-        self.graph.add_node(info, inputs, controls)
+        self.graph.add_node(info, inputs.into(), controls)
     }
 
     /// Adds an old node as it is, with its edges moved to the new graph.

@@ -76,7 +76,11 @@ impl<'a> Text<'a> {
 
     /// Whether there is a text. INVALID_ARGUMENT for NULL.
     pub fn given(self, name: &str) -> Result<()> {
-        if self.0.is_null() { Err(missing(name)) } else { Ok(()) }
+        if self.0.is_null() {
+            Err(missing(name))
+        } else {
+            Ok(())
+        }
     }
 
     /// The text; NULL is the empty text.

@@ -6,9 +6,9 @@ use crate::ffi::{Handle, Out, Room, Text, c_count, c_string, given, given_mut};
 use crate::graph::{GraphState, TF_Graph, state};
 use crate::guard::{guard, quiet};
 use crate::operation::{TF_Operation, TF_Output};
-use ff_graph::{CONTROL, ImportOptions, ImportResults, import_graph_def};
+use ff_graph::{CONTROL, ImportOptions, ImportResults, import_graph_bytes};
 use ff_op::OutputRef;
-use ff_proto::{Bytes, GraphDef, Message};
+use ff_proto::Bytes;
 use ff_tensor::{Result, bail, ensure, status};
 use std::ffi::{CString, c_char, c_int, c_uchar};
 
@@ -218,14 +218,13 @@ fn import(
     options: Option<&TF_ImportGraphDefOptions>,
 ) -> Result<ImportResults> {
     let bytes = Bytes::copy_from_slice(given(graph_def, "graph_def")?.bytes()?);
-    let def = GraphDef::decode(bytes).map_err(|_| status!(InvalidArgument, "Invalid GraphDef"))?;
     let defaults = TF_ImportGraphDefOptions::default();
     let options = options.unwrap_or(&defaults);
     for operation in &options.operations {
         // SAFETY: C code names operations of graphs that live.
         state.node_of(unsafe { operation.as_ref() })?;
     }
-    import_graph_def(&mut state.lock(), def, &options.options)
+    import_graph_bytes(&mut state.lock(), &bytes, &options.options)
 }
 
 /// Adds the operations of a serialized `GraphDef` to a graph, all or none. NULL options are the defaults.

@@ -110,6 +110,12 @@ impl Graph {
         self.nodes.get(id as usize)
     }
 
+    /// Makes room for so many more nodes.
+    pub(crate) fn reserve(&mut self, nodes: usize) {
+        self.nodes.reserve(nodes);
+        self.by_name.reserve(nodes);
+    }
+
     /// All nodes in order of their numbers.
     pub fn nodes(&self) -> impl Iterator<Item = (NodeId, &Node)> {
         self.nodes

@@ -8,14 +8,14 @@
 use crate::builder::{check_edge, checked_info, distinct};
 use crate::graph::{Inputs, PENDING};
 use crate::import_links::{Link, Links, Source};
+use crate::import_source::{self, NodeSource};
 use crate::names::{CONTROL, tensor_id};
 use crate::{Graph, NodeId, summary};
 use ff_op::{AttrValue, Attrs, OutputRef};
 use ff_proto::attr_value::Value;
 use ff_proto::op_def::AttrDef;
-use ff_proto::{Bytes, FunctionDefLibrary, GraphDef, NodeDef, OpDef, TensorProto, VersionDef};
+use ff_proto::{Bytes, FunctionDefLibrary, GraphDef, OpDef, TensorProto, VersionDef};
 use ff_tensor::{DataType, PartialShape, Result, Status, bail, ensure, status};
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 /// A tensor of the graph that is imported: node name and output, [`CONTROL`] for the node itself.
@@ -72,21 +72,49 @@ pub struct ImportResults {
 }
 
 /// Adds the nodes and functions of a GraphDef. On an error the graph and its library are as before.
-pub fn import_graph_def(graph: &mut Graph, def: GraphDef, options: &ImportOptions) -> Result<ImportResults> {
-    let versions = def.versions.unwrap_or_default();
+pub fn import_graph_def(
+    graph: &mut Graph,
+    mut def: GraphDef,
+    options: &ImportOptions,
+) -> Result<ImportResults> {
+    let nodes = std::mem::take(&mut def.node);
+    let nodes: Vec<NodeSource> = nodes.iter().map(NodeSource::from).collect();
+    import(graph, &nodes, def, options)
+}
+
+/// As [`import_graph_def`], for an encoded GraphDef, most of which is never decoded as a message. INVALID_ARGUMENT,
+/// "Invalid GraphDef", for other bytes.
+pub fn import_graph_bytes(
+    graph: &mut Graph,
+    message: &Bytes,
+    options: &ImportOptions,
+) -> Result<ImportResults> {
+    let (nodes, rest) = import_source::read(message)?;
+    import(graph, &nodes, rest, options)
+}
+
+/// Adds nodes, and the functions of `rest`.
+fn import(
+    graph: &mut Graph,
+    nodes: &[NodeSource],
+    rest: GraphDef,
+    options: &ImportOptions,
+) -> Result<ImportResults> {
+    let versions = rest.versions.unwrap_or_default();
     check_versions(&versions)?;
-    let links = Links::new(graph, &def.node, options)?;
-    let library = AddedFunctions::add(graph, def.library.unwrap_or_default())?;
+    let links = Links::new(graph, nodes, options)?;
+    let library = AddedFunctions::add(graph, rest.library.unwrap_or_default())?;
+    graph.reserve(nodes.len());
     let before = graph.len();
     let importer = Importer {
         graph,
         options,
         links,
         graph_version: versions.producer,
-        ids: vec![PENDING.node; def.node.len()],
+        ids: vec![PENDING.node; nodes.len()],
         back_edges: Vec::new(),
     };
-    let result = importer.run(def.node);
+    let result = importer.run(nodes);
     match &result {
         Ok(_) => merge_versions(&mut graph.versions, versions, !library.functions.is_empty()),
         Err(_) => {
@@ -212,12 +240,11 @@ struct Importer<'a> {
 }
 
 impl Importer<'_> {
-    fn run(mut self, mut defs: Vec<NodeDef>) -> Result<ImportResults> {
-        let order = self.links.order(&defs)?;
+    fn run(mut self, defs: &[NodeSource]) -> Result<ImportResults> {
+        let order = self.links.order(defs)?;
         for index in 0..defs.len() {
             let index = order.as_ref().map_or(index, |order| order[index] as usize);
-            let def = std::mem::take(&mut defs[index]);
-            self.add(index, def)?;
+            self.add(index, &defs[index])?;
         }
         for edge in std::mem::take(&mut self.back_edges) {
             self.close(&edge)?;
@@ -241,22 +268,25 @@ impl Importer<'_> {
         self.graph.replace_input(edge.node, edge.input as usize, source)
     }
 
-    fn add(&mut self, index: usize, def: NodeDef) -> Result<()> {
-        let (inputs, controls) = self.edges(index, &def)?;
-        let op = self.graph.find_op(&def.op)?;
-        let given = given_value(&def.attr);
-        let (mut attrs, output_shapes) = attrs(def.attr, &op.def, &def.name)?;
+    fn add(&mut self, index: usize, def: &NodeSource) -> Result<()> {
+        let (inputs, controls) = self.edges(index, def)?;
+        let op = self.graph.find_op(def.op)?;
+        let Decoded {
+            mut attrs,
+            output_shapes,
+            given_value,
+        } = attrs(def, &op.def)?;
         self.links.rename_colocations(&mut attrs);
         let device = if def.device.is_empty() {
-            self.options.default_device.clone()
+            &self.options.default_device
         } else {
             def.device
         };
         let name = self.links.new_name(index, def.name);
-        let info = checked_info(op, name, device, attrs, self.graph_version)?;
+        let info = checked_info(op, name, device.to_string(), attrs, self.graph_version)?;
         let id = self.graph.add_inferred(info, inputs, controls)?;
         self.ids[index] = id;
-        if let Some(value) = given {
+        if let Some(value) = given_value {
             self.graph.keep_given_value(id, value);
         }
         match output_shapes {
@@ -266,7 +296,7 @@ impl Importer<'_> {
     }
 
     /// The inputs and control inputs of a definition.
-    fn edges(&mut self, index: usize, def: &NodeDef) -> Result<(Inputs, Vec<NodeId>)> {
+    fn edges(&mut self, index: usize, def: &NodeSource) -> Result<(Inputs, Vec<NodeId>)> {
         let links = self.links.of(index);
         let mut inputs = Inputs::with_capacity(links.len());
         let mut controls = Vec::new();
@@ -279,7 +309,7 @@ impl Importer<'_> {
             waits |= matches!(source, Source::Imported(_)) && node != PENDING.node;
             if let (Source::Imported(from), true) = (source, node == PENDING.node) {
                 ensure!(
-                    matches!(def.op.as_str(), "Merge" | "RefMerge"),
+                    matches!(def.op, "Merge" | "RefMerge"),
                     InvalidArgument,
                     "Node '{}' had a back edge, but only Merge nodes can have back edges.",
                     def.name
@@ -302,7 +332,7 @@ impl Importer<'_> {
                 controls.push(node);
             } else {
                 let source = OutputRef { node, index: output };
-                check_output(self.graph, &def.name, source)?;
+                check_output(self.graph, def.name, source)?;
                 inputs.push(source);
             }
         }
@@ -413,8 +443,8 @@ fn check_output(graph: &Graph, reader: &str, source: OutputRef) -> Result<()> {
 
 /// The value of a constant whose elements are listed by type, or a single one in raw bytes: an export would choose the other
 /// form.
-fn given_value(attrs: &BTreeMap<String, ff_proto::AttrValue>) -> Option<TensorProto> {
-    let Some(Value::Tensor(tensor)) = &attrs.get("value")?.value else {
+fn given_value(name: &str, value: &ff_proto::AttrValue) -> Option<TensorProto> {
+    let ("value", Some(Value::Tensor(tensor))) = (name, &value.value) else {
         return None;
     };
     let content = &tensor.tensor_content;
@@ -426,24 +456,32 @@ fn given_value(attrs: &BTreeMap<String, ff_proto::AttrValue>) -> Option<TensorPr
     })
 }
 
-/// Attributes of a message decoded, and those of [`OUTPUT_SHAPES`].
-fn attrs(
-    messages: BTreeMap<String, ff_proto::AttrValue>,
-    def: &OpDef,
-    node: &str,
-) -> Result<(Attrs, Option<Vec<PartialShape>>)> {
-    let mut values = Vec::with_capacity(messages.len().max(def.attr.len()));
+/// Attributes of a definition, and what some of them say besides.
+struct Decoded {
+    attrs: Attrs,
+    /// The shapes of [`OUTPUT_SHAPES`].
+    output_shapes: Option<Vec<PartialShape>>,
+    given_value: Option<TensorProto>,
+}
+
+/// Decodes the attributes of a definition.
+fn attrs(node: &NodeSource, def: &OpDef) -> Result<Decoded> {
+    let mut values = Vec::with_capacity(node.attr.len().max(def.attr.len()));
     let mut output_shapes = None;
-    for (name, message) in messages {
+    let mut given = None;
+    for (name, source) in &node.attr {
+        let (name, message) = (*name, source.value()?);
+        given = given.or_else(|| given_value(name, &message));
         let value = match message.value {
             Some(_) => AttrValue::from_proto(&message).map_err(|error| {
                 error.suffixed(&format!(
-                    "\n\t for attr '{name}'\n\t; NodeDef: {{{{node {node}}}}}"
+                    "\n\t for attr '{name}'\n\t; NodeDef: {{{{node {}}}}}",
+                    node.name
                 ))
             })?,
             None => match def.attr.iter().find(|attr| attr.name == name) {
                 Some(attr) if attr.r#type.starts_with("list(") => AttrValue::EmptyList,
-                Some(attr) => return Err(missing_value(def, attr, node)),
+                Some(attr) => return Err(missing_value(def, attr, node.name)),
                 None => AttrValue::Unset,
             },
         };
@@ -453,7 +491,11 @@ fn attrs(
             value => values.push((name, value)),
         }
     }
-    Ok((values.into_iter().collect(), output_shapes))
+    Ok(Decoded {
+        attrs: values.into_iter().collect(),
+        output_shapes,
+        given_value: given,
+    })
 }
 
 #[cold]

@@ -3,13 +3,14 @@
 //! Reports what is wrong with names, inputs and cycles. Does not look at ops or attributes other than `_class`.
 
 use crate::import::TensorId;
+use crate::import_source::NodeSource;
 use crate::names::{CONTROL, TakenNames, is_node_name, parse_input};
 use crate::order::by_number;
 use crate::{Graph, ImportOptions, NodeId};
 use ff_op::{AttrValue, Attrs, OutputRef};
-use ff_proto::{Bytes, NodeDef};
+use ff_proto::Bytes;
 use ff_tensor::{Result, bail, ensure};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 use std::ops::Range;
 
 /// The attribute that names the nodes to be placed with, and how it marks them.
@@ -51,11 +52,12 @@ pub struct Links {
     pub unused_keys: Vec<(TensorId, Option<u32>)>,
 }
 
-type InputMap<'a> = FxHashMap<(&'a str, u32), OutputRef>;
+/// Targets by key, each with the number of its entry.
+type InputMap<'a> = FxHashMap<(&'a str, u32), (OutputRef, usize)>;
 
 impl Links {
     /// Resolves the inputs of all definitions. INVALID_ARGUMENT for names that are malformed, taken or not found.
-    pub fn new(graph: &Graph, defs: &[NodeDef], options: &ImportOptions) -> Result<Links> {
+    pub fn new(graph: &Graph, defs: &[NodeSource], options: &ImportOptions) -> Result<Links> {
         let map = input_map(graph, options)?;
         let by_name = index(defs)?;
         let mut links = Links {
@@ -69,7 +71,7 @@ impl Links {
             unused_keys: Vec::new(),
         };
         links.name(graph, defs, options, &by_name)?;
-        let mut used = FxHashSet::default();
+        let mut used = vec![false; options.input_map.len()];
         for def in defs {
             links.resolve(def, &by_name, &map, &mut used)?;
             if options.validate_colocation {
@@ -77,9 +79,13 @@ impl Links {
             }
         }
         links.resolve_results(options, &by_name, &map);
+        let is_used = |key: &TensorId| {
+            map.get(&(key.0.as_str(), key.1))
+                .is_some_and(|(_, entry)| used[*entry])
+        };
         let unused = options.input_map.iter().map(|(key, _)| key);
-        let unused = unused.filter(|(node, output)| !used.contains(&(node.as_str(), *output)));
         links.unused_keys = unused
+            .filter(|key| !is_used(key))
             .map(|key| (key.clone(), by_name.get(key.0.as_str()).copied()))
             .collect();
         Ok(links)
@@ -99,7 +105,7 @@ impl Links {
     fn name(
         &mut self,
         graph: &Graph,
-        defs: &[NodeDef],
+        defs: &[NodeSource],
         options: &ImportOptions,
         by_name: &FxHashMap<&str, u32>,
     ) -> Result<()> {
@@ -125,7 +131,7 @@ impl Links {
             if options.uniquify_names && taken.contains(&full) {
                 let new = taken.unique(&full, by_name);
                 let plain = new.strip_prefix(&self.prefix).unwrap_or(&new).to_string();
-                self.renamed_colocations.insert(def.name.clone(), plain);
+                self.renamed_colocations.insert(def.name.to_string(), plain);
                 self.renamed.insert(number as u32, new);
             } else if graph.find(&full).is_some() || (prefix.is_empty() && taken.contains(&full)) {
                 bail!(InvalidArgument, "Node name '{full}' already exists in the Graph");
@@ -134,15 +140,15 @@ impl Links {
         Ok(())
     }
 
-    fn resolve<'a>(
+    fn resolve(
         &mut self,
-        def: &'a NodeDef,
+        def: &NodeSource,
         by_name: &FxHashMap<&str, u32>,
-        map: &InputMap<'a>,
-        used: &mut FxHashSet<(&'a str, u32)>,
+        map: &InputMap,
+        used: &mut [bool],
     ) -> Result<()> {
         let mut in_controls = false;
-        for text in &def.input {
+        for &text in &def.input {
             let is_control = text.starts_with('^');
             ensure!(
                 is_control || !in_controls,
@@ -158,8 +164,8 @@ impl Links {
                 map.get(&(node, output))
             };
             let link = match mapped {
-                Some(target) => {
-                    used.insert((node, output));
+                Some(&(target, entry)) => {
+                    used[entry] = true;
                     Link {
                         source: Source::Existing(target.node),
                         output: target.index,
@@ -187,7 +193,7 @@ impl Links {
 
     fn resolve_results(&mut self, options: &ImportOptions, by_name: &FxHashMap<&str, u32>, map: &InputMap) {
         let output = |(node, index): &TensorId| match map.get(&(node.as_str(), *index)) {
-            Some(target) => Some(Link {
+            Some((target, _)) => Some(Link {
                 source: Source::Existing(target.node),
                 output: target.index,
             }),
@@ -202,12 +208,12 @@ impl Links {
     }
 
     /// The name that a definition's node gets.
-    pub fn new_name(&self, def: usize, name: String) -> String {
+    pub fn new_name(&self, def: usize, name: &str) -> String {
         if let Some(renamed) = self.renamed.get(&(def as u32)) {
             return renamed.clone();
         }
         if self.prefix.is_empty() {
-            return name;
+            return name.to_string();
         }
         format!("{}{name}", self.prefix)
     }
@@ -236,7 +242,7 @@ impl Links {
 
     /// The order in which definitions can be added; none when the given one will do. INVALID_ARGUMENT for a cycle that is
     /// not a v1 loop.
-    pub fn order(&self, defs: &[NodeDef]) -> Result<Option<Vec<u32>>> {
+    pub fn order(&self, defs: &[NodeSource]) -> Result<Option<Vec<u32>>> {
         if (0..defs.len()).all(|def| self.comes_after_its_inputs(def, defs)) {
             return Ok(None);
         }
@@ -277,7 +283,7 @@ impl Links {
         })
     }
 
-    fn comes_after_its_inputs(&self, def: usize, defs: &[NodeDef]) -> bool {
+    fn comes_after_its_inputs(&self, def: usize, defs: &[NodeSource]) -> bool {
         let is_before = |from: u32| (from as usize) < def;
         if self.imported(def).all(|(from, _)| is_before(from)) {
             return true;
@@ -289,25 +295,25 @@ impl Links {
                 .all(|(from, output)| is_before(from) || (output != CONTROL && is_turn(&defs[from as usize])))
     }
 
-    fn starts_loop(&self, def: usize, defs: &[NodeDef]) -> bool {
+    fn starts_loop(&self, def: usize, defs: &[NodeSource]) -> bool {
         let from_turn = |(from, output): (u32, u32)| output != CONTROL && is_turn(&defs[from as usize]);
         is_merge(&defs[def]) && self.imported(def).any(from_turn)
     }
 }
 
-fn is_merge(def: &NodeDef) -> bool {
-    matches!(def.op.as_str(), "Merge" | "RefMerge")
+fn is_merge(def: &NodeSource) -> bool {
+    matches!(def.op, "Merge" | "RefMerge")
 }
 
 /// Whether a node ends a turn of a loop.
-fn is_turn(def: &NodeDef) -> bool {
-    matches!(def.op.as_str(), "NextIteration" | "RefNextIteration")
+fn is_turn(def: &NodeSource) -> bool {
+    matches!(def.op, "NextIteration" | "RefNextIteration")
 }
 
 /// The input map by key. INVALID_ARGUMENT for one between a control edge and another.
 fn input_map<'a>(graph: &Graph, options: &'a ImportOptions) -> Result<InputMap<'a>> {
     let mut map = InputMap::default();
-    for ((node, output), target) in &options.input_map {
+    for (entry, ((node, output), target)) in options.input_map.iter().enumerate() {
         let name = graph.get(target.node).map(|node| node.info.name.as_str());
         let Some(name) = name else {
             bail!(InvalidArgument, "a target of input_map is not in the graph");
@@ -319,17 +325,17 @@ fn input_map<'a>(graph: &Graph, options: &'a ImportOptions) -> Result<InputMap<'
             crate::names::tensor_id(node, *output),
             crate::names::tensor_id(name, target.index)
         );
-        map.insert((node.as_str(), *output), *target);
+        map.insert((node.as_str(), *output), (*target, entry));
     }
     Ok(map)
 }
 
 /// The definitions by name. INVALID_ARGUMENT for malformed and double names.
-fn index(defs: &[NodeDef]) -> Result<FxHashMap<&str, u32>> {
+fn index<'a>(defs: &[NodeSource<'a>]) -> Result<FxHashMap<&'a str, u32>> {
     let mut by_name = FxHashMap::default();
     by_name.reserve(defs.len());
     for (number, def) in defs.iter().enumerate() {
-        let name = def.name.as_str();
+        let name = def.name;
         ensure!(
             is_node_name(name),
             InvalidArgument,
@@ -349,9 +355,11 @@ fn index(defs: &[NodeDef]) -> Result<FxHashMap<&str, u32>> {
     Ok(by_name)
 }
 
-fn check_colocation(def: &NodeDef, by_name: &FxHashMap<&str, u32>) -> Result<()> {
-    let classes = def.attr.get(CLASS).and_then(|attr| attr.value.as_ref());
-    let Some(ff_proto::attr_value::Value::List(classes)) = classes else {
+fn check_colocation(def: &NodeSource, by_name: &FxHashMap<&str, u32>) -> Result<()> {
+    let Some(classes) = def.attr(CLASS)? else {
+        return Ok(());
+    };
+    let Some(ff_proto::attr_value::Value::List(classes)) = &classes.value else {
         return Ok(());
     };
     for class in &classes.s {

@@ -27,6 +27,11 @@ impl NameIndex {
         found.or_else(|| self.others.get(name).copied())
     }
 
+    /// Makes room for so many more names.
+    pub fn reserve(&mut self, names: usize) {
+        self.by_hash.reserve(names);
+    }
+
     /// Adds a node under a name that no other has.
     pub fn insert(&mut self, name: &str, id: NodeId) {
         if *self.by_hash.entry(hash(name)).or_insert(id) != id {

@@ -42,7 +42,7 @@ impl<'a> AttrSource<'a> {
     pub fn value(&self) -> Result<Cow<'a, AttrValue>> {
         match self {
             AttrSource::Message(value) => Ok(Cow::Borrowed(value)),
-            AttrSource::Encoded { value, .. } if value.is_empty() => Ok(Cow::Owned(AttrValue::default())),
+            AttrSource::Encoded { value: [], .. } => Ok(Cow::Owned(AttrValue::default())),
             AttrSource::Encoded { message, value } => {
                 let value = AttrValue::decode(message.slice_ref(value));
                 value.map(Cow::Owned).map_err(|_| invalid())

@@ -163,6 +163,11 @@ impl<'a> KernelContext<'a> {
         }
     }
 
+    /// What is at an input, tensor or reference.
+    pub fn value(&self, index: usize) -> Option<&Value> {
+        self.inputs.get(index)
+    }
+
     /// The variable at a reference input. INTERNAL when there is none.
     pub fn ref_input(&self, index: usize) -> Result<&Arc<RefVariable>> {
         match self.inputs.get(index) {

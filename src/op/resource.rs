@@ -5,7 +5,7 @@ use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 use std::any::{Any, TypeId, type_name};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// Container of resources that name none.
 pub const DEFAULT_CONTAINER: &str = "localhost";
@@ -16,6 +16,8 @@ type Container = FxHashMap<Key, Arc<dyn Any + Send + Sync>>;
 /// Resources of one device. All operations may be called from any thread.
 #[derive(Default)]
 pub struct ResourceManager {
+    /// Whether any step ever had resources of its own.
+    step_containers: AtomicBool,
     containers: RwLock<FxHashMap<String, Container>>,
 }
 
@@ -141,6 +143,19 @@ impl ResourceManager {
     pub fn clear_container(&self, container: &str) {
         let removed = self.containers.write().remove(container_name(container));
         drop(removed);
+    }
+
+    /// The container of a step's own resources, which [`ResourceManager::end_step`] removes.
+    pub fn step_container(&self, step: u64) -> String {
+        self.step_containers.store(true, Ordering::Release);
+        format!("__per_step_{step}")
+    }
+
+    /// Removes the resources of a step.
+    pub fn end_step(&self, step: u64) {
+        if self.step_containers.load(Ordering::Acquire) {
+            self.clear_container(&format!("__per_step_{step}"));
+        }
     }
 
     /// Removes everything.

@@ -461,7 +461,7 @@ fn dump(name: &str, node: &NodeInfo, inputs: &[Tensor], variables: usize, outcom
 /// Runs ops one after the other on shared resources.
 #[derive(Default)]
 pub struct OpRunner {
-    host: RunOneHost,
+    host: Arc<RunOneHost>,
 }
 
 impl OpRunner {
@@ -472,11 +472,24 @@ impl OpRunner {
 
     /// Where its ops run.
     pub fn host(&self) -> &dyn KernelHost {
-        &self.host
+        &*self.host
     }
 
-    /// Runs a node with this name and gives its outputs.
+    /// Runs a node with this name and gives its outputs. UNAVAILABLE when it has to wait.
     pub fn run_named(&self, op: &str, name: &str, inputs: &[Value], attrs: Attrs) -> Result<Vec<Value>> {
+        let waits = || Err(status!(Unavailable, "{op} waits"));
+        let ended = self.start(op, name, inputs, attrs)?;
+        ended.try_recv().unwrap_or_else(|_| waits())
+    }
+
+    /// Starts a node, which may wait for others; its end comes through the channel.
+    pub fn start(
+        &self,
+        op: &str,
+        name: &str,
+        inputs: &[Value],
+        attrs: Attrs,
+    ) -> Result<std::sync::mpsc::Receiver<Result<Vec<Value>>>> {
         let record = crate::registry().find(op)?;
         let dtype = |value: &Value| match value {
             Value::Tensor(tensor) => tensor.dtype(),
@@ -487,12 +500,19 @@ impl OpRunner {
         let attrs = attrs.complete(&record.def, &types)?;
         let node = Arc::new(NodeInfo::new(name.to_string(), record, String::new(), attrs)?);
         let constants = vec![None; inputs.len()];
-        let executable = ff_op::Executable::new(node.clone(), "CPU", &constants, &self.host)?;
+        let executable = ff_op::Executable::new(node.clone(), "CPU", &constants, &*self.host)?;
         let mut inputs = inputs.to_vec();
-        let specialization = executable.specialize(&inputs, &self.host)?;
+        let specialization = executable.specialize(&inputs, &*self.host)?;
+        let (sender, receiver) = std::sync::mpsc::channel();
+        if executable.is_asynchronous() {
+            let send = Box::new(move |result| drop(sender.send(result)));
+            executable.start(inputs, self.host.clone(), send);
+            return Ok(receiver);
+        }
         let mut outputs = vec![Value::Absent; node.output_types.len()];
-        executable.run(&specialization, &mut inputs, &mut outputs, &self.host)?;
-        Ok(outputs)
+        let result = executable.run(&specialization, &mut inputs, &mut outputs, &*self.host);
+        drop(sender.send(result.map(|()| outputs)));
+        Ok(receiver)
     }
 
     /// Runs an op on tensors and gives its outputs as tensors; references are read.

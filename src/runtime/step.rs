@@ -36,6 +36,14 @@ impl Step {
     }
 }
 
+impl Drop for Step {
+    fn drop(&mut self) {
+        for device in &self.session.devices {
+            device.resources.end_step(self.id);
+        }
+    }
+}
+
 impl KernelHost for Step {
     fn pool(&self) -> &ThreadPool {
         &self.session.pool

@@ -2,7 +2,7 @@
 
 use crate::movement::{Writer, row_major};
 use ff_op::{Attrs, Gradient, GradientContext, Kernel, KernelContext, Op, ShapeContext};
-use ff_tensor::{DataType, PartialShape, Result, Shape, dim, ensure};
+use ff_tensor::{DataType, PartialShape, Result, Shape, Tensor, dim, ensure};
 
 static GATHER_V2: Op = Op {
     name: "GatherV2",
@@ -249,15 +249,21 @@ fn gather_nd_shape(context: &mut ShapeContext) -> Result<()> {
 
 fn gather_nd(context: &mut KernelContext) -> Result<()> {
     let shape = context.output_shape(0)?.clone();
-    let (params, indices) = (context.input(0)?, context.input_i64s(1)?);
-    let depth = context.input(1)?.dims().last().copied().unwrap_or(0) as usize;
+    let slices = gather_slices(context.input(0)?, context.input(1)?, shape)?;
+    context.set_output(0, slices)
+}
+
+/// The slices of `params` at the places that `indices` name, as a tensor of this shape.
+pub fn gather_slices(params: &Tensor, index_tensor: &Tensor, shape: Shape) -> Result<Tensor> {
+    let indices = index_tensor.to_i64_vec()?;
+    let depth = index_tensor.dims().last().copied().unwrap_or(0) as usize;
     let strides = row_major(params.dims());
     let inner: usize = params.dims()[depth..]
         .iter()
         .map(|&extent| extent as usize)
         .product();
     let count = if depth == 0 {
-        context.input(1)?.dims()[..context.input(1)?.rank() - 1]
+        index_tensor.dims()[..index_tensor.rank() - 1]
             .iter()
             .product::<i64>() as usize
     } else {
@@ -286,7 +292,7 @@ fn gather_nd(context: &mut KernelContext) -> Result<()> {
             writer.copy(number * inner, params, from as usize, inner)?;
         }
     }
-    context.set_output(0, writer.finish()?)
+    writer.finish()
 }
 
 /// The incoming slices added into zeros of the shape of the parameters.

@@ -5,7 +5,7 @@ mod concat;
 mod data_format;
 mod diagonal;
 mod fill;
-mod gather;
+pub mod gather;
 mod identity;
 mod inplace;
 mod matrix_diagonal;

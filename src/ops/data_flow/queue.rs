@@ -1,73 +1,102 @@
-//! A first-in, first-out queue of tuples of tensors, whose users may wait. A waiter holds no thread: it is a closure.
+//! A queue of tuples of tensors, whose users may wait.
+//!
+//! Those who bring and those who take stand in a line each. Who takes many takes them as they come, and puts them back if
+//! the queue is closed before all have come. Closing stands in the line of those who bring.
 
-use ff_op::Cancellation;
+use super::store::{Store, Tuple};
+use super::wait::{Done, Monitor, Outcome};
+use ff_op::{Cancellation, Value};
 use ff_tensor::{DataType, PartialShape, Result, Status, Tensor, ensure, status};
-use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
 
-/// One element: a tensor per component.
-pub type Tuple = Vec<Tensor>;
-type Done<T> = Box<dyn FnOnce(Result<T>) + Send>;
+/// The kinds of queues.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Kind {
+    /// First in, first out.
+    Fifo,
+    /// First in, first out; elements taken together are padded to one shape.
+    PaddingFifo,
+    /// By a priority, which is the first component.
+    Priority,
+    /// In random order.
+    RandomShuffle,
+}
+
+impl Kind {
+    /// The name in messages.
+    pub fn name(self) -> &'static str {
+        match self {
+            // The reference's padding queue is a FIFO queue by inheritance, and says so.
+            Kind::Fifo | Kind::PaddingFifo => "FIFOQueue",
+            Kind::Priority => "PriorityQueue",
+            Kind::RandomShuffle => "RandomShuffleQueue",
+        }
+    }
+}
 
 /// A queue. All operations may be called from any thread.
 pub struct Queue {
+    /// What kind of queue it is.
+    pub kind: Kind,
     /// Name, for messages.
     pub name: String,
     /// Type of each component.
     pub types: Vec<DataType>,
     /// Shape of each component; empty when they may vary.
     pub shapes: Vec<PartialShape>,
-    capacity: usize,
-    state: Mutex<State>,
+    /// The most elements that it holds.
+    pub capacity: usize,
+    /// How many elements must be left after a taking, until the queue is closed.
+    pub left: usize,
+    monitor: Arc<Monitor<State>>,
 }
 
-#[derive(Default)]
 struct State {
-    elements: VecDeque<Tuple>,
+    store: Store,
     closed: bool,
-    next: u64,
-    /// Those who wait for room, with what they bring.
-    bringing: VecDeque<(u64, Tuple, Done<()>)>,
-    /// Those who wait for an element.
-    taking: VecDeque<(u64, Done<Tuple>)>,
+}
+
+const BRINGING: usize = 0;
+const TAKING: usize = 1;
+
+/// How many elements are taken at once.
+#[derive(Clone, Copy, Debug)]
+pub struct Wanted {
+    /// The number.
+    pub count: usize,
+    /// Whether fewer do once the queue is closed.
+    pub or_fewer: bool,
 }
 
 impl Queue {
-    /// An empty queue; a negative capacity means no bound.
-    pub fn new(name: String, types: Vec<DataType>, shapes: Vec<PartialShape>, capacity: i64) -> Queue {
-        let capacity = usize::try_from(capacity).unwrap_or(usize::MAX);
+    /// An empty queue.
+    pub fn new(
+        kind: Kind,
+        name: &str,
+        types: Vec<DataType>,
+        shapes: Vec<PartialShape>,
+        store: Store,
+    ) -> Queue {
+        let state = State { store, closed: false };
         Queue {
-            name,
+            kind,
+            name: name.to_string(),
             types,
             shapes,
-            capacity,
-            state: Mutex::default(),
+            capacity: usize::MAX,
+            left: 0,
+            monitor: Monitor::new(state, 2, true),
         }
     }
 
-    /// INVALID_ARGUMENT unless a tuple has the queue's types and shapes.
+    /// INVALID_ARGUMENT unless a tuple has the queue's shapes.
     pub fn check(&self, tuple: &[Tensor]) -> Result<()> {
-        ensure!(
-            tuple.len() == self.types.len(),
-            InvalidArgument,
-            "Wrong number of components in tuple. Expected {}, got {}",
-            self.types.len(),
-            tuple.len()
-        );
-        for (index, (tensor, dtype)) in tuple.iter().zip(&self.types).enumerate() {
+        for (index, (tensor, shape)) in tuple.iter().zip(&self.shapes).enumerate() {
             ensure!(
-                tensor.dtype() == *dtype,
+                shape.is_compatible_with(&tensor.partial_shape()),
                 InvalidArgument,
-                "Type mismatch in tuple component {index}. Expected {dtype}, got {}",
-                tensor.dtype()
-            );
-            let shape = self.shapes.get(index);
-            ensure!(
-                shape.is_none_or(|shape| shape.is_compatible_with(&tensor.partial_shape())),
-                InvalidArgument,
-                "Shape mismatch in tuple component {index}. Expected {}, got {}",
-                shape.map(PartialShape::to_string).unwrap_or_default(),
+                "Shape mismatch in tuple component {index}. Expected {shape}, got {}",
                 tensor.shape()
             );
         }
@@ -76,188 +105,129 @@ impl Queue {
 
     /// Number of elements.
     pub fn len(&self) -> usize {
-        self.state.lock().elements.len()
+        self.monitor.read(|state| state.store.len())
     }
 
     /// Whether it was closed.
     pub fn is_closed(&self) -> bool {
-        self.state.lock().closed
+        self.monitor.read(|state| state.closed)
     }
 
-    /// Puts an element in, once there is room. `done` is called once: CANCELLED when the queue is closed, or the
-    /// step's cause when that is cancelled first.
-    pub fn enqueue(self: &Arc<Self>, tuple: Tuple, cancellation: &Cancellation, done: Done<()>) {
-        let number = {
-            let mut state = self.state.lock();
-            let number = state.number();
+    /// Puts elements in as there is room. CANCELLED when the queue is closed.
+    pub fn bring(&self, tuples: Vec<Tuple>, cancellation: &Cancellation, done: Done) {
+        let mut tuples = VecDeque::from(tuples);
+        if tuples.is_empty() {
+            return done(Ok(Vec::new()));
+        }
+        let (capacity, kind, name) = (self.capacity, self.kind, self.name.clone());
+        let attempt = move |state: &mut State| {
             if state.closed {
-                drop(state);
-                return done(Err(status!(Cancelled, "FIFOQueue '{}' is closed.", self.name)));
+                let error = status!(Cancelled, "{} '{name}' is closed.", kind.name());
+                return Outcome::Done(Err(error));
             }
-            state.bringing.push_back((number, tuple, done));
-            number
-        };
-        self.settle();
-        self.watch(number, cancellation);
-    }
-
-    /// Takes the first element, once there is one. `done` is called once: OUT_OF_RANGE when the queue is closed and
-    /// empty, or the step's cause when that is cancelled first.
-    pub fn dequeue(self: &Arc<Self>, cancellation: &Cancellation, done: Done<Tuple>) {
-        let number = {
-            let mut state = self.state.lock();
-            let number = state.number();
-            state.taking.push_back((number, done));
-            number
-        };
-        self.settle();
-        self.watch(number, cancellation);
-    }
-
-    /// Closes the queue: nothing more goes in. With `cancel`, those who wait for room are turned away.
-    pub fn close(&self, cancel: bool) {
-        let turned_away = {
-            let mut state = self.state.lock();
-            state.closed = true;
-            if cancel {
-                std::mem::take(&mut state.bringing)
-            } else {
-                VecDeque::new()
-            }
-        };
-        for (_, _, done) in turned_away {
-            done(Err(status!(Cancelled, "FIFOQueue '{}' is closed.", self.name)));
-        }
-        self.settle();
-    }
-
-    /// Turns a waiter away when its step is cancelled.
-    fn watch(self: &Arc<Self>, number: u64, cancellation: &Cancellation) {
-        if !self.state.lock().waits(number) {
-            return;
-        }
-        let (queue, cause) = (Arc::downgrade(self), cancellation.clone());
-        cancellation.on_cancel(move || {
-            if let (Some(queue), Err(error)) = (queue.upgrade(), cause.check()) {
-                queue.turn_away(number, error);
-            }
-        });
-    }
-
-    fn turn_away(&self, number: u64, error: Status) {
-        let (bringing, taking) = {
-            let mut state = self.state.lock();
-            let bringing = state.bringing.iter().position(|(its, ..)| *its == number);
-            let bringing = bringing.and_then(|index| state.bringing.remove(index));
-            let taking = state.taking.iter().position(|(its, _)| *its == number);
-            (bringing, taking.and_then(|index| state.taking.remove(index)))
-        };
-        if let Some((_, _, done)) = bringing {
-            done(Err(error));
-        } else if let Some((_, done)) = taking {
-            done(Err(error));
-        }
-    }
-
-    /// Serves waiters until nobody can be served. Their closures run without the lock.
-    fn settle(&self) {
-        loop {
-            let mut state = self.state.lock();
-            if state.elements.len() < self.capacity
-                && let Some((_, tuple, done)) = state.bringing.pop_front()
-            {
-                state.elements.push_back(tuple);
-                drop(state);
-                done(Ok(()));
-                continue;
-            }
-            if state.taking.is_empty() {
-                return;
-            }
-            if let Some(tuple) = state.elements.pop_front() {
-                let taker = state.taking.pop_front();
-                drop(state);
-                if let Some((_, done)) = taker {
-                    done(Ok(tuple));
+            let mut outcome = Outcome::Waits;
+            while state.store.len() < capacity {
+                let Some(tuple) = tuples.pop_front() else { break };
+                if let Err(error) = state.store.push(tuple) {
+                    return Outcome::Done(Err(error));
                 }
-                continue;
+                outcome = Outcome::Progressed;
             }
-            if !state.closed {
-                return;
+            match tuples.is_empty() {
+                true => Outcome::Done(Ok(Vec::new())),
+                false => outcome,
             }
-            let taker = state.taking.pop_front();
-            drop(state);
-            if let Some((_, done)) = taker {
-                done(Err(status!(
-                    OutOfRange,
-                    "FIFOQueue '{}' is closed and has insufficient elements (requested 1, current size 0)",
-                    self.name
-                )));
-            }
+        };
+        self.monitor.submit(BRINGING, cancellation, attempt, done);
+    }
+
+    /// Takes elements; their components come one element after the other. OUT_OF_RANGE when the queue is closed and
+    /// has too few.
+    pub fn take(&self, wanted: Wanted, cancellation: &Cancellation, done: Done) {
+        let mut taking = Taking {
+            wanted,
+            taken: Vec::new(),
+            left: self.left,
+            name: format!("{} '{}'", self.kind.name(), self.name),
+        };
+        self.monitor
+            .submit(TAKING, cancellation, move |state| taking.attempt(state), done);
+    }
+
+    /// Takes an element if one is there and nobody waits for it.
+    pub fn take_now(&self) -> Option<Tuple> {
+        if self.monitor.waiting(TAKING) > 0 {
+            return None;
         }
+        self.monitor
+            .change(|state| match state.store.len() > self.left || state.closed {
+                true => state.store.pop(),
+                false => None,
+            })
+    }
+
+    /// Closes the queue: nothing more goes in, but from those who wait already. With `cancel`, they are turned away.
+    pub fn close(&self, cancel: bool, cancellation: &Cancellation, done: Done) {
+        if cancel {
+            let error = status!(Cancelled, "Enqueue operation was cancelled");
+            self.monitor
+                .turn_all_away(BRINGING, &error, |state| state.closed = true);
+            return done(Ok(Vec::new()));
+        }
+        let name = self.name.clone();
+        let attempt = move |state: &mut State| {
+            let again = std::mem::replace(&mut state.closed, true);
+            Outcome::Done(match again {
+                true => Err(status!(Cancelled, "Queue '{name}' is already closed.")),
+                false => Ok(Vec::new()),
+            })
+        };
+        self.monitor.submit(BRINGING, cancellation, attempt, done);
     }
 }
 
-impl State {
-    fn number(&mut self) -> u64 {
-        self.next += 1;
-        self.next
-    }
-
-    fn waits(&self, number: u64) -> bool {
-        self.bringing.iter().any(|(its, ..)| *its == number)
-            || self.taking.iter().any(|(its, _)| *its == number)
-    }
+/// Who takes elements.
+struct Taking {
+    wanted: Wanted,
+    taken: Vec<Tuple>,
+    left: usize,
+    name: String,
 }
 
-#[cfg(test)]
-mod tests {
-    use super::*;
-    use std::sync::mpsc::channel;
-
-    fn queue(capacity: i64) -> Arc<Queue> {
-        Arc::new(Queue::new(
-            "q".into(),
-            vec![DataType::INT32],
-            Vec::new(),
-            capacity,
-        ))
+impl Taking {
+    fn attempt(&mut self, state: &mut State) -> Outcome {
+        let missing = self.wanted.count - self.taken.len();
+        let there = state.store.len();
+        if state.closed && there < missing {
+            if !self.wanted.or_fewer || there + self.taken.len() == 0 {
+                let error = self.too_few(missing, there);
+                let restored = state.store.put_back(std::mem::take(&mut self.taken));
+                return Outcome::Done(restored.and(Err(error)));
+            }
+            self.wanted.count = there + self.taken.len();
+        }
+        let free = if state.closed {
+            there
+        } else {
+            there.saturating_sub(self.left)
+        };
+        let mut outcome = Outcome::Waits;
+        for _ in 0..free.min(self.wanted.count - self.taken.len()) {
+            self.taken.extend(state.store.pop());
+            outcome = Outcome::Progressed;
+        }
+        if self.taken.len() < self.wanted.count {
+            return outcome;
+        }
+        let tensors = std::mem::take(&mut self.taken).into_iter().flatten();
+        Outcome::Done(Ok(tensors.map(Value::Tensor).collect()))
     }
 
-    #[test]
-    fn waiters_are_served_in_order_and_turned_away() {
-        let (queue, cancellation) = (queue(1), Cancellation::default());
-        let (sender, receiver) = channel();
-        let give = sender.clone();
-        queue.dequeue(
-            &cancellation,
-            Box::new(move |tuple| give.send(tuple.map(|t| t[0].single::<i32>().unwrap())).unwrap()),
-        );
-        assert!(receiver.try_recv().is_err());
-        queue.enqueue(
-            vec![Tensor::scalar(7i32).unwrap()],
-            &cancellation,
-            Box::new(|result| result.unwrap()),
-        );
-        assert_eq!(receiver.recv().unwrap().unwrap(), 7);
-        let give = sender.clone();
-        queue.dequeue(
-            &cancellation,
-            Box::new(move |tuple| give.send(tuple.map(|_| 0)).unwrap()),
-        );
-        cancellation.cancel(status!(DeadlineExceeded, "late"));
-        assert_eq!(
-            receiver.recv().unwrap().unwrap_err().code(),
-            ff_tensor::Code::DeadlineExceeded
-        );
-        queue.close(false);
-        queue.dequeue(
-            &Cancellation::default(),
-            Box::new(move |tuple| sender.send(tuple.map(|_| 0)).unwrap()),
-        );
-        assert_eq!(
-            receiver.recv().unwrap().unwrap_err().code(),
-            ff_tensor::Code::OutOfRange
-        );
+    fn too_few(&self, missing: usize, there: usize) -> Status {
+        status!(
+            OutOfRange,
+            "{} is closed and has insufficient elements (requested {missing}, current size {there})",
+            self.name
+        )
     }
 }

@@ -1,316 +1,496 @@
-//! Ops on first-in, first-out queues.
+//! Ops on queues, in both versions: with handles that are references to names, and with resource handles.
 
-use super::queue::Queue;
-use crate::movement::Writer;
-use ff_op::{
-    AsyncKernelContext, Gradient, Kernel, KernelContext, NodeInfo, Op, ResourceManager, Value, shapes,
-};
-use ff_tensor::{Bool, HandleInfo, PartialShape, ResourceHandle, Result, Shape, Tensor, ensure, status};
+use super::handle;
+use super::queue::{Kind, Queue, Wanted};
+use super::rows;
+use super::store::{Store, Tuple};
+use ff_op::{AsyncKernelContext, Gradient, Kernel, KernelContext, NodeInfo, Op, ShapeContext, Value, shapes};
+use ff_tensor::{Bool, DataType, PartialShape, Result, Tensor, ensure, status};
 use std::sync::Arc;
 
-static FIFO_QUEUE_V2: Op = Op {
-    name: "FIFOQueueV2",
-    shape: shapes::scalar,
-    kernels: &[Kernel::native(make)],
+const MAKE: Op = Op {
+    shape: |context| {
+        let is_name = context.node().output_types[0].is_ref();
+        context.set_output(
+            0,
+            if is_name {
+                PartialShape::new(&[2])
+            } else {
+                PartialShape::scalar()
+            },
+        );
+        Ok(())
+    },
+    kernels: &[Kernel::native(|context| make(context, Kind::Fifo))],
     gradient: Gradient::NotDifferentiable,
     ..Op::STATEFUL
 };
-static ENQUEUE_V2: Op = Op {
-    name: "QueueEnqueueV2",
+const PADDING: Op = Op {
+    kernels: &[Kernel::native(|context| make(context, Kind::PaddingFifo))],
+    ..MAKE
+};
+const PRIORITY: Op = Op {
+    kernels: &[Kernel::native(|context| make(context, Kind::Priority))],
+    ..MAKE
+};
+const SHUFFLE: Op = Op {
+    kernels: &[Kernel::native(|context| make(context, Kind::RandomShuffle))],
+    ..MAKE
+};
+const ENQUEUE: Op = Op {
     shape: shapes::none,
     kernels: &[Kernel::asynchronous(enqueue)],
     gradient: Gradient::NotDifferentiable,
     ..Op::WRITES
 };
-static ENQUEUE_MANY_V2: Op = Op {
-    name: "QueueEnqueueManyV2",
+const ENQUEUE_MANY: Op = Op {
     kernels: &[Kernel::asynchronous(enqueue_many)],
-    ..ENQUEUE_V2
+    ..ENQUEUE
 };
-static DEQUEUE_V2: Op = Op {
-    name: "QueueDequeueV2",
+const DEQUEUE: Op = Op {
     shape: |_| Ok(()),
     kernels: &[Kernel::asynchronous(dequeue)],
     gradient: Gradient::NotDifferentiable,
     ..Op::WRITES
 };
-static DEQUEUE_MANY_V2: Op = Op {
-    name: "QueueDequeueManyV2",
-    kernels: &[Kernel::asynchronous(dequeue_many)],
-    ..DEQUEUE_V2
+const DEQUEUE_MANY: Op = Op {
+    shape: count_shape,
+    kernels: &[Kernel::asynchronous(|context| dequeue_many(context, false))],
+    ..DEQUEUE
 };
-static CLOSE_V2: Op = Op {
-    name: "QueueCloseV2",
-    shape: shapes::none,
-    kernels: &[Kernel::native(|context| {
-        let cancel = context.attrs().bool("cancel_pending_enqueues")?;
-        context.resource::<Queue>(0)?.close(cancel);
-        Ok(())
-    })],
-    gradient: Gradient::NotDifferentiable,
-    ..Op::WRITES
+const DEQUEUE_UP_TO: Op = Op {
+    kernels: &[Kernel::asynchronous(|context| dequeue_many(context, true))],
+    ..DEQUEUE_MANY
 };
-static SIZE_V2: Op = Op {
-    name: "QueueSizeV2",
+const CLOSE: Op = Op {
+    kernels: &[Kernel::asynchronous(close)],
+    ..ENQUEUE
+};
+const SIZE: Op = Op {
     shape: shapes::scalar,
     kernels: &[Kernel::native(|context| {
-        let size = context.resource::<Queue>(0)?.len();
+        let size = handle::at::<Queue>(context, 0)?.len();
         context.set_output(0, Tensor::scalar(size as i32)?)
     })],
     gradient: Gradient::NotDifferentiable,
     ..Op::READS
 };
-static IS_CLOSED_V2: Op = Op {
-    name: "QueueIsClosedV2",
+const IS_CLOSED: Op = Op {
     kernels: &[Kernel::native(|context| {
-        let closed = context.resource::<Queue>(0)?.is_closed();
+        let closed = handle::at::<Queue>(context, 0)?.is_closed();
         context.set_output(0, Tensor::scalar(Bool::from(closed))?)
     })],
-    ..SIZE_V2
+    ..SIZE
 };
 
 /// The ops of this file.
 pub static OPS: &[&Op] = &[
-    &FIFO_QUEUE_V2,
-    &ENQUEUE_V2,
-    &ENQUEUE_MANY_V2,
-    &DEQUEUE_V2,
-    &DEQUEUE_MANY_V2,
-    &CLOSE_V2,
-    &SIZE_V2,
-    &IS_CLOSED_V2,
+    &Op {
+        name: "FIFOQueue",
+        ..MAKE
+    },
+    &Op {
+        name: "FIFOQueueV2",
+        ..MAKE
+    },
+    &Op {
+        name: "PaddingFIFOQueue",
+        ..PADDING
+    },
+    &Op {
+        name: "PaddingFIFOQueueV2",
+        ..PADDING
+    },
+    &Op {
+        name: "PriorityQueue",
+        ..PRIORITY
+    },
+    &Op {
+        name: "PriorityQueueV2",
+        ..PRIORITY
+    },
+    &Op {
+        name: "RandomShuffleQueue",
+        ..SHUFFLE
+    },
+    &Op {
+        name: "RandomShuffleQueueV2",
+        ..SHUFFLE
+    },
+    &Op {
+        name: "QueueEnqueue",
+        ..ENQUEUE
+    },
+    &Op {
+        name: "QueueEnqueueV2",
+        ..ENQUEUE
+    },
+    &Op {
+        name: "QueueEnqueueMany",
+        ..ENQUEUE_MANY
+    },
+    &Op {
+        name: "QueueEnqueueManyV2",
+        ..ENQUEUE_MANY
+    },
+    &Op {
+        name: "QueueDequeue",
+        ..DEQUEUE
+    },
+    &Op {
+        name: "QueueDequeueV2",
+        ..DEQUEUE
+    },
+    &Op {
+        name: "QueueDequeueMany",
+        ..DEQUEUE_MANY
+    },
+    &Op {
+        name: "QueueDequeueManyV2",
+        ..DEQUEUE_MANY
+    },
+    &Op {
+        name: "QueueDequeueUpTo",
+        ..DEQUEUE_UP_TO
+    },
+    &Op {
+        name: "QueueDequeueUpToV2",
+        ..DEQUEUE_UP_TO
+    },
+    &Op {
+        name: "QueueClose",
+        ..CLOSE
+    },
+    &Op {
+        name: "QueueCloseV2",
+        ..CLOSE
+    },
+    &Op {
+        name: "QueueSize",
+        ..SIZE
+    },
+    &Op {
+        name: "QueueSizeV2",
+        ..SIZE
+    },
+    &Op {
+        name: "QueueIsClosed",
+        ..IS_CLOSED
+    },
+    &Op {
+        name: "QueueIsClosedV2",
+        ..IS_CLOSED
+    },
 ];
 
-fn make(context: &mut KernelContext) -> Result<()> {
+/// The list with commas, as messages have it.
+fn list<T: ToString>(items: &[T]) -> String {
+    items.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
+}
+
+fn shape_list(shapes: &[PartialShape]) -> String {
+    let shapes: Vec<String> = shapes.iter().map(PartialShape::to_string).collect();
+    format!("[{}]", shapes.join(","))
+}
+
+/// Types and shapes of a queue's components as a node states them; a priority comes before them.
+fn components(context: &KernelContext, kind: Kind) -> Result<(Vec<DataType>, Vec<PartialShape>)> {
     let attrs = context.attrs();
-    let shared = attrs.string("shared_name")?;
-    let name = if shared.is_empty() {
-        context.node().name.as_str()
-    } else {
-        shared
-    };
-    let container = attrs.string("container")?;
-    let container = if container.is_empty() {
-        ff_op::DEFAULT_CONTAINER
-    } else {
-        container
-    };
-    let (types, shapes) = (
+    let (mut types, mut shapes) = (
         attrs.types("component_types")?.to_vec(),
         attrs.shapes("shapes")?.to_vec(),
     );
+    if kind == Kind::PaddingFifo || kind == Kind::Priority {
+        ensure!(
+            shapes.len() == types.len(),
+            InvalidArgument,
+            "Shapes must be provided for all components, but received {} dtypes and {} shapes.",
+            types.len(),
+            shapes.len()
+        );
+    }
     ensure!(
         shapes.is_empty() || shapes.len() == types.len(),
         InvalidArgument,
-        "Different number of component types.  Types: {types:?}, Shapes: {shapes:?}"
+        "Different number of component types.  Types: {}, Shapes: {}",
+        list(&types),
+        shape_list(&shapes)
     );
-    let capacity = attrs.int("capacity")?;
-    let manager: &Arc<ResourceManager> = context.resources();
-    manager.find_or_create(container, name, || {
-        let shown = if shared.is_empty() {
-            ff_op::unique_resource_name(name)
-        } else {
-            shared.to_string()
-        };
-        Ok(Queue::new(shown, types, shapes, capacity))
-    })?;
-    let handle = ResourceHandle::new(HandleInfo {
-        device: context.host().device_name().to_string(),
-        container: container.to_string(),
-        name: name.to_string(),
-        type_name: "tensorflow::QueueInterface".to_string(),
-        ..HandleInfo::default()
-    });
-    context.set_output(0, Tensor::from_resources(Shape::scalar(), vec![handle])?)
+    for shape in &shapes {
+        match kind {
+            Kind::PaddingFifo => ensure!(
+                shape.rank().is_some(),
+                InvalidArgument,
+                "shape {shape} must have known rank."
+            ),
+            _ => ensure!(
+                shape.is_fully_known(),
+                InvalidArgument,
+                "Shape {shape} is not fully defined"
+            ),
+        }
+    }
+    if kind == Kind::Priority {
+        types.insert(0, DataType::INT64);
+        shapes.insert(0, PartialShape::scalar());
+    }
+    Ok((types, shapes))
 }
 
-/// The queue at input 0, and all tensors from input 1 on.
-fn operands(context: &AsyncKernelContext) -> Result<(Arc<Queue>, Vec<Tensor>)> {
-    let queue = context.resource::<Queue>(0)?;
-    let tensors = (1..context.inputs.len())
-        .map(|index| context.input(index).cloned())
-        .collect::<Result<_>>()?;
-    Ok((queue, tensors))
+fn make(context: &mut KernelContext, kind: Kind) -> Result<()> {
+    let attrs = context.attrs();
+    let (types, shapes) = components(context, kind)?;
+    let capacity = attrs.int("capacity")?;
+    let left = attrs.int("min_after_dequeue").unwrap_or(0);
+    ensure!(
+        left >= 0,
+        InvalidArgument,
+        "min_after_dequeue {left} must be >= 0"
+    );
+    ensure!(
+        left == 0 || capacity < 0 || left < capacity,
+        InvalidArgument,
+        "min_after_dequeue {left} must be < capacity {capacity}"
+    );
+    let seeds = (attrs.int("seed").unwrap_or(0), attrs.int("seed2").unwrap_or(0));
+    let capacity = usize::try_from(capacity).unwrap_or(i32::MAX as usize);
+    let queue = handle::find_or_create(context, "tensorflow::QueueInterface", |_, name| {
+        let store = match kind {
+            Kind::Fifo | Kind::PaddingFifo => Store::in_order(),
+            Kind::Priority => Store::by_priority(),
+            Kind::RandomShuffle => Store::shuffled(seeds.0, seeds.1),
+        };
+        let mut queue = Queue::new(kind, name, types.clone(), shapes.clone(), store);
+        queue.capacity = capacity;
+        queue.left = left as usize;
+        Ok(queue)
+    })?;
+    check_shared(context, &queue, kind, capacity, &types, &shapes)
+}
+
+/// INVALID_ARGUMENT when a queue that was made by another node is not as this node states it.
+fn check_shared(
+    context: &KernelContext,
+    queue: &Queue,
+    kind: Kind,
+    capacity: usize,
+    types: &[DataType],
+    shapes: &[PartialShape],
+) -> Result<()> {
+    ensure!(
+        queue.kind == kind,
+        InvalidArgument,
+        "Expected {}, found {}",
+        queue.kind.name(),
+        context.node().op_name()
+    );
+    ensure!(
+        queue.capacity == capacity,
+        InvalidArgument,
+        "Shared queue '{}' has capacity {} but requested capacity was {capacity}",
+        queue.name,
+        queue.capacity
+    );
+    ensure!(
+        queue.types == types,
+        InvalidArgument,
+        "Shared queue '{}' has component types {} but requested component types were {}",
+        queue.name,
+        list(&queue.types),
+        list(types)
+    );
+    ensure!(
+        queue.shapes == shapes,
+        InvalidArgument,
+        "Shared queue '{}' has component shapes {} but requested component shapes were {}",
+        queue.name,
+        shape_list(&queue.shapes),
+        shape_list(shapes)
+    );
+    Ok(())
+}
+
+/// The queue at input 0, if the components that the node brings or takes are the queue's.
+fn queue_at(context: &AsyncKernelContext) -> Result<Arc<Queue>> {
+    let node = &context.node;
+    ensure!(
+        node.attrs.int("timeout_ms").unwrap_or(-1) == -1,
+        InvalidArgument,
+        "Timeout not supported yet."
+    );
+    let queue = handle::at_waiting::<Queue>(context, 0)?;
+    let handle = node.input_types[0];
+    let taking = node.attrs.get("component_types").is_some();
+    let inputs = if taking { &[][..] } else { &node.input_types[1..] };
+    let outputs = &node.output_types[..];
+    let found = if taking { outputs } else { inputs };
+    if found != queue.types {
+        let count = if taking && node.input_types.len() > 1 {
+            ", int32"
+        } else {
+            ""
+        };
+        let (have, expected) = (list(found), list(&queue.types));
+        let signature = |components: &str| match (taking, components.is_empty()) {
+            (true, _) => format!("{handle}{count}->{components}"),
+            (false, true) => format!("{handle}->"),
+            (false, false) => format!("{handle}, {components}->"),
+        };
+        return Err(status!(
+            InvalidArgument,
+            "Signature mismatch, have: {} expected: {}",
+            signature(&have),
+            signature(&expected)
+        ));
+    }
+    Ok(queue)
 }
 
 fn enqueue(context: AsyncKernelContext) {
-    match operands(&context).and_then(|(queue, tuple)| queue.check(&tuple).map(|()| (queue, tuple))) {
-        Ok((queue, tuple)) => {
-            let cancellation = context.host.cancellation().clone();
-            queue.enqueue(
-                tuple,
-                &cancellation,
-                Box::new(move |result| context.finish(result.map(|()| Vec::new()))),
-            );
-        }
-        Err(error) => context.finish(Err(error)),
-    }
+    let prepare = |context: &AsyncKernelContext| {
+        let queue = queue_at(context)?;
+        let tuple = handle::tensors_from(context, 1)?;
+        queue.check(&tuple)?;
+        Ok((queue, vec![tuple]))
+    };
+    handle::or_fail(context, prepare, bring);
 }
 
-/// The rows of the tensors as tuples.
-fn rows(tensors: &[Tensor]) -> Result<Vec<Vec<Tensor>>> {
-    let count = tensors.first().and_then(|tensor| tensor.dims().first().copied());
-    let count =
-        count.ok_or_else(|| status!(InvalidArgument, "Input components must have at least rank 1"))?;
-    let mut tuples = Vec::new();
-    for row in 0..count as usize {
-        let part = |tensor: &Tensor| {
-            ensure!(
-                tensor.dims().first() == Some(&count),
-                InvalidArgument,
-                "All input tensors must have the same size in the 0th dimension, got {} and {count}",
-                tensor.shape()
-            );
-            tensor.rows(row, 1)?.into_shape(Shape::new(&tensor.dims()[1..])?)
-        };
-        tuples.push(tensors.iter().map(part).collect::<Result<Vec<_>>>()?);
-    }
-    Ok(tuples)
+fn bring(context: AsyncKernelContext, (queue, tuples): (Arc<Queue>, Vec<Tuple>)) {
+    let cancellation = context.host.cancellation().clone();
+    queue.bring(tuples, &cancellation, Box::new(|result| context.finish(result)));
 }
 
 fn enqueue_many(context: AsyncKernelContext) {
-    let prepared = operands(&context).and_then(|(queue, tensors)| {
-        let tuples = rows(&tensors)?;
-        tuples.iter().try_for_each(|tuple| queue.check(tuple))?;
+    let prepare = |context: &AsyncKernelContext| {
+        let queue = queue_at(context)?;
+        let tuples = tuples_of(&queue, &handle::tensors_from(context, 1)?)?;
         Ok((queue, tuples))
-    });
-    match prepared {
-        Ok((queue, tuples)) => enqueue_next(context, queue, tuples.into_iter()),
-        Err(error) => context.finish(Err(error)),
-    }
+    };
+    handle::or_fail(context, prepare, bring);
 }
 
-/// Puts in one element after the other. Elements for which there is room at once are put in by a loop, so the stack
-/// does not grow with their number.
-fn enqueue_next(context: AsyncKernelContext, queue: Arc<Queue>, mut tuples: std::vec::IntoIter<Vec<Tensor>>) {
-    let cancellation = context.host.cancellation().clone();
-    let last = match tuples.next_back() {
-        Some(last) => last,
-        None => return context.finish(Ok(Vec::new())),
+/// The rows of the tensors as tuples. INVALID_ARGUMENT unless they fit the queue.
+fn tuples_of(queue: &Queue, tensors: &[Tensor]) -> Result<Vec<Tuple>> {
+    let extent = |tensor: &Tensor| {
+        let extent = tensor.dims().first().copied();
+        extent.ok_or_else(|| status!(InvalidArgument, "Input components must have at least rank 1"))
     };
-    let failed = Arc::new(parking_lot::Mutex::new(None));
-    for tuple in tuples {
-        let failed = failed.clone();
-        let note = move |result: Result<()>| {
-            if let Err(error) = result {
-                *failed.lock() = Some(error);
-            }
-        };
-        queue.enqueue(tuple, &cancellation, Box::new(note));
+    let count = tensors.first().map_or(Ok(0), extent)?;
+    for (index, tensor) in tensors.iter().enumerate() {
+        if let Some(shape) = queue.shapes.get(index) {
+            let expected = PartialShape::new(&[count]).concat(shape);
+            ensure!(
+                expected.is_compatible_with(&tensor.partial_shape()),
+                InvalidArgument,
+                "Shape mismatch in tuple component {index}. Expected {expected}, got {}",
+                tensor.shape()
+            );
+        } else {
+            ensure!(
+                extent(tensor)? == count,
+                InvalidArgument,
+                "All input tensors must have the same size in the 0th dimension. Component {index} has {}, and should have {count}",
+                extent(tensor)?
+            );
+        }
     }
-    // Waiters are served in order: when the last is in, all are.
-    let done = move |result: Result<()>| {
-        let earlier = failed.lock().take();
-        context.finish(match earlier {
-            Some(error) => Err(error),
-            None => result.map(|()| Vec::new()),
-        });
-    };
-    queue.enqueue(last, &cancellation, Box::new(done));
+    let tuple = |index: usize| tensors.iter().map(|tensor| rows::row(tensor, index)).collect();
+    (0..count as usize).map(tuple).collect()
 }
 
 fn dequeue(context: AsyncKernelContext) {
-    match context.resource::<Queue>(0) {
-        Ok(queue) => {
-            let cancellation = context.host.cancellation().clone();
-            let done = move |result: Result<Vec<Tensor>>| {
-                context.finish(result.map(|tuple| tuple.into_iter().map(Value::Tensor).collect()));
-            };
-            queue.dequeue(&cancellation, Box::new(done));
-        }
-        Err(error) => context.finish(Err(error)),
-    }
+    handle::or_fail(context, queue_at, |context, queue| {
+        let cancellation = context.host.cancellation().clone();
+        let wanted = Wanted {
+            count: 1,
+            or_fewer: false,
+        };
+        queue.take(wanted, &cancellation, Box::new(|result| context.finish(result)));
+    });
 }
 
-/// Gathers elements until there are as many as wanted.
-struct Gathering {
-    context: Option<AsyncKernelContext>,
-    tuples: Vec<Vec<Tensor>>,
-    missing: usize,
-}
-
-fn dequeue_many(context: AsyncKernelContext) {
-    let wanted = context.input(1).and_then(|count| count.single::<i32>());
-    let (queue, count) = match (context.resource::<Queue>(0), wanted) {
-        (Ok(queue), Ok(count)) if count >= 0 => (queue, count as usize),
-        (Ok(_), Ok(count)) => {
-            let error = status!(InvalidArgument, "DequeueManyOp requested {count} < 0 elements");
-            return context.finish(Err(error));
-        }
-        (Err(error), _) | (_, Err(error)) => return context.finish(Err(error)),
-    };
-    let cancellation = context.host.cancellation().clone();
-    if count == 0 {
-        let result = stacked(&context.node, &queue, &[]);
-        return context.finish(result);
-    }
-    let gathering = Gathering {
-        context: Some(context),
-        tuples: Vec::new(),
-        missing: count,
-    };
-    let gathering = Arc::new(parking_lot::Mutex::new(gathering));
-    for _ in 0..count {
-        let (gathering, shared) = (gathering.clone(), queue.clone());
-        queue.dequeue(
-            &cancellation,
-            Box::new(move |result| gather(&gathering, &shared, result)),
+fn count_shape(context: &mut ShapeContext) -> Result<()> {
+    context.input_with_rank(1, 0)?;
+    if let Some(count) = context.input_as_scalar(1)? {
+        ensure!(
+            count >= 0,
+            InvalidArgument,
+            "Input 'n' must be >= 0, but is {count}"
         );
     }
+    Ok(())
 }
 
-fn gather(gathering: &parking_lot::Mutex<Gathering>, queue: &Queue, result: Result<Vec<Tensor>>) {
-    let mut state = gathering.lock();
-    let finished = match result {
-        Ok(tuple) => {
-            state.tuples.push(tuple);
-            state.missing -= 1;
-            if state.missing > 0 {
-                return;
-            }
-            None
+fn dequeue_many(context: AsyncKernelContext, or_fewer: bool) {
+    let prepare = |context: &AsyncKernelContext| {
+        let queue = queue_at(context)?;
+        let count = context.input(1)?.single::<i32>()?;
+        ensure!(
+            count >= 0,
+            InvalidArgument,
+            "DequeueManyOp requested {count} < 0 elements"
+        );
+        ensure!(
+            queue.shapes.len() == queue.types.len(),
+            InvalidArgument,
+            "{}'s DequeueMany and DequeueUpTo require the components to have specified shapes.",
+            queue.kind.name()
+        );
+        Ok((queue, count as usize))
+    };
+    handle::or_fail(context, prepare, move |context, (queue, count)| {
+        if count == 0 {
+            let nothing = stacked(&context.node, &queue, Vec::new());
+            return context.finish(nothing);
         }
-        Err(error) => Some(error),
-    };
-    let Some(context) = state.context.take() else {
-        return;
-    };
-    let tuples = std::mem::take(&mut state.tuples);
-    drop(state);
-    let result = match finished {
-        Some(error) => Err(error),
-        None => stacked(&context.node, queue, &tuples),
-    };
-    context.finish(result);
-}
-
-/// One tensor per component, with a first axis over the tuples.
-fn stacked(node: &NodeInfo, queue: &Queue, tuples: &[Vec<Tensor>]) -> Result<Vec<Value>> {
-    let mut outputs = Vec::with_capacity(node.output_types.len());
-    for (component, dtype) in node.output_types.iter().enumerate() {
-        let row = match tuples.first() {
-            Some(tuple) => tuple[component].shape().clone(),
-            None => {
-                let shape: Option<Shape> = queue.shapes.get(component).and_then(PartialShape::to_shape);
-                shape
-                    .ok_or_else(|| status!(InvalidArgument, "no shape is known for component {component}"))?
-            }
+        let (shared, cancellation) = (queue.clone(), context.host.cancellation().clone());
+        let done = move |result: Result<Vec<Value>>| {
+            let result = result.and_then(|values| stacked(&context.node, &shared, values));
+            context.finish(result);
         };
-        let shape = Shape::new(&[&[tuples.len() as i64], row.dims()].concat())?;
-        let size = row.num_elements();
-        let mut writer = Writer::new(*dtype, shape)?;
-        for (index, tuple) in tuples.iter().enumerate() {
-            ensure!(
-                *tuple[component].shape() == row,
-                InvalidArgument,
-                "elements of component {component} differ in shape: {} and {row}",
-                tuple[component].shape()
-            );
-            if size > 0 {
-                writer.copy(index * size, &tuple[component], 0, size)?;
-            }
+        queue.take(Wanted { count, or_fewer }, &cancellation, Box::new(done));
+    });
+}
+
+/// One tensor per component, with a first axis over the elements; `values` are their components, one element after the
+/// other. Elements of a padding queue are filled up with zeros.
+fn stacked(node: &NodeInfo, queue: &Queue, values: Vec<Value>) -> Result<Vec<Value>> {
+    let width = node.output_types.len();
+    let mut columns: Vec<Vec<Tensor>> = vec![Vec::new(); width];
+    for (index, value) in values.into_iter().enumerate() {
+        if let Value::Tensor(tensor) = value {
+            columns[index % width].push(tensor);
         }
-        outputs.push(Value::Tensor(writer.finish()?));
     }
-    Ok(outputs)
+    let stack = |(component, column): (usize, Vec<Tensor>)| {
+        let row = row_shape(&queue.shapes[component], &column);
+        Ok(Value::Tensor(rows::stack(queue.types[component], &row, &column)?))
+    };
+    columns.into_iter().enumerate().map(stack).collect()
+}
+
+/// The extents that all of these tensors fit in; unknown ones are 0 without tensors.
+fn row_shape(shape: &PartialShape, tensors: &[Tensor]) -> Vec<i64> {
+    let known = shape.dims().unwrap_or(&[]);
+    let extent = |(axis, &extent): (usize, &i64)| match extent {
+        known if known >= 0 => known,
+        _ => tensors
+            .iter()
+            .map(|tensor| tensor.dims()[axis])
+            .max()
+            .unwrap_or(0),
+    };
+    known.iter().enumerate().map(extent).collect()
+}
+
+fn close(context: AsyncKernelContext) {
+    let prepare = |context: &AsyncKernelContext| {
+        let cancel = context.node.attrs.bool("cancel_pending_enqueues")?;
+        Ok((handle::at_waiting::<Queue>(context, 0)?, cancel))
+    };
+    handle::or_fail(context, prepare, |context, (queue, cancel)| {
+        let cancellation = context.host.cancellation().clone();
+        queue.close(cancel, &cancellation, Box::new(|result| context.finish(result)));
+    });
 }

@@ -5,7 +5,7 @@ mod shuffle;
 mod stateful;
 mod stateless;
 pub mod stream;
-mod words;
+pub mod words;
 
 use ff_op::{KernelContext, Op, ShapeContext};
 use ff_tensor::{Result, Shape, Tensor, ensure};

@@ -31,7 +31,7 @@ pub fn reserve(context: &KernelContext, steps: u64) -> Result<Philox> {
 }
 
 /// 64 bits that differ from call to call and from process to process.
-fn entropy() -> u64 {
+pub fn entropy() -> u64 {
     let mut hasher = std::hash::RandomState::new().build_hasher();
     hasher.write_i64(ff_platform::time::now_nanoseconds());
     hasher.finish()

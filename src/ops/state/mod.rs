@@ -4,6 +4,7 @@ mod reference;
 mod resource;
 mod resource_update;
 mod scatter_nd;
+mod temporary;
 
 use ff_op::Op;
 
@@ -13,4 +14,5 @@ pub static OPS: &[&[&Op]] = &[
     resource::OPS,
     resource_update::OPS,
     scatter_nd::OPS,
+    temporary::OPS,
 ];

@@ -1,6 +1,7 @@
 //! Changing a resource variable in place: by a tensor, or row by row.
 
 use super::resource::{held, variable};
+use crate::array::gather::gather_slices;
 use crate::math::number::{Number, maximum, minimum};
 use ff_kernels::elementwise::{binary_in_place, cost};
 use ff_op::{Gradient, Kernel, KernelContext, Op, ShapeContext};
@@ -26,6 +27,13 @@ static RESOURCE_GATHER: Op = Op {
     name: "ResourceGather",
     shape: gather_shape,
     kernels: &[Kernel::native(gather)],
+    gradient: Gradient::Missing,
+    ..Op::READS
+};
+static RESOURCE_GATHER_ND: Op = Op {
+    name: "ResourceGatherNd",
+    shape: gather_nd_shape,
+    kernels: &[Kernel::native(gather_nd)],
     gradient: Gradient::Missing,
     ..Op::READS
 };
@@ -71,6 +79,7 @@ pub static OPS: &[&Op] = &[
     &ASSIGN_ADD,
     &ASSIGN_SUB,
     &RESOURCE_GATHER,
+    &RESOURCE_GATHER_ND,
     &SCATTER_ADD,
     &SCATTER_SUB,
     &SCATTER_MUL,
@@ -126,6 +135,40 @@ fn gather_shape(context: &mut ShapeContext) -> Result<()> {
     let params = params.with_rank_at_least(1)?;
     context.set_output(0, context.input(1).concat(&params.slice(1, None)));
     Ok(())
+}
+
+/// `indices[..-1] + params[depth..]`.
+fn gather_nd_shape(context: &mut ShapeContext) -> Result<()> {
+    let indices = context.input_with_rank_at_least(1, 1)?;
+    let Some((_, params)) = held(context, 0) else {
+        return Ok(());
+    };
+    let depth = indices.dim(-1);
+    if let (Some(rank), true) = (params.rank(), depth >= 0) {
+        ensure!(
+            depth <= rank as i64,
+            InvalidArgument,
+            "indices.shape[-1] must be <= params.rank, but saw indices shape: {indices} and params shape: {params}"
+        );
+        context.set_output(0, indices.slice(0, Some(-1)).concat(&params.slice(depth, None)));
+    }
+    Ok(())
+}
+
+fn gather_nd(context: &mut KernelContext) -> Result<()> {
+    let (params, indices) = (variable(context, 0)?.read()?, context.input(1)?);
+    let depth = indices.dims().last().copied().unwrap_or(0) as usize;
+    ensure!(
+        indices.rank() > 0 && depth <= params.rank(),
+        InvalidArgument,
+        "indices.shape[-1] must be <= params.rank, but saw indices shape: {} and params shape: {}",
+        indices.shape(),
+        params.shape()
+    );
+    let outer = &indices.dims()[..indices.rank() - 1];
+    let shape = ff_tensor::Shape::new(&[outer, &params.dims()[depth..]].concat())?;
+    let slices = gather_slices(&params, indices, shape)?;
+    context.set_output(0, slices)
 }
 
 /// Elements of one row, and how many rows there are.

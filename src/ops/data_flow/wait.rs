@@ -1,0 +1,199 @@
+//! A state that ops wait on: each waiter is a closure that is tried again whenever the state changes. A waiter holds no
+//! thread.
+//!
+//! Waiters stand in lanes. In an ordered monitor only the first of a lane is tried, so that lanes are first come, first
+//! served; in an unordered one all are.
+
+use ff_op::{Cancellation, Value};
+use ff_tensor::{Result, Status};
+use parking_lot::Mutex;
+use std::collections::VecDeque;
+use std::sync::Arc;
+
+/// What came of trying.
+pub enum Outcome {
+    /// Nothing can be done yet.
+    Waits,
+    /// A part was done; the state has changed.
+    Progressed,
+    /// All was done; with the outputs.
+    Done(Result<Vec<Value>>),
+}
+
+/// Called once with the outputs or an error, from any thread.
+pub type Done = Box<dyn FnOnce(Result<Vec<Value>>) + Send>;
+type Attempt<S> = Box<dyn FnMut(&mut S) -> Outcome + Send>;
+
+struct Waiter<S> {
+    number: u64,
+    attempt: Attempt<S>,
+    done: Done,
+    /// Where to take the watch for cancellation back.
+    watch: Option<(Cancellation, u64)>,
+}
+
+impl<S> Waiter<S> {
+    fn end(self, result: Result<Vec<Value>>) {
+        if let Some((cancellation, number)) = self.watch {
+            cancellation.forget(number);
+        }
+        (self.done)(result);
+    }
+}
+
+struct Inner<S> {
+    state: S,
+    next: u64,
+    lanes: Vec<VecDeque<Waiter<S>>>,
+}
+
+/// See the module. All operations may be called from any thread; closures run one at a time, `Done`s without the lock.
+pub struct Monitor<S> {
+    inner: Mutex<Inner<S>>,
+    ordered: bool,
+}
+
+impl<S: Send + 'static> Monitor<S> {
+    /// A state with so many lanes.
+    pub fn new(state: S, lanes: usize, ordered: bool) -> Arc<Monitor<S>> {
+        let inner = Inner {
+            state,
+            next: 0,
+            lanes: (0..lanes).map(|_| VecDeque::new()).collect(),
+        };
+        Arc::new(Monitor {
+            inner: Mutex::new(inner),
+            ordered,
+        })
+    }
+
+    /// Looks at the state.
+    pub fn read<R>(&self, look: impl FnOnce(&S) -> R) -> R {
+        look(&self.inner.lock().state)
+    }
+
+    /// Changes the state and serves who can be served then.
+    pub fn change<R>(&self, change: impl FnOnce(&mut S) -> R) -> R {
+        let result = change(&mut self.inner.lock().state);
+        self.settle();
+        result
+    }
+
+    /// Changes the state and turns all waiters of a lane away.
+    pub fn turn_all_away(&self, lane: usize, error: &Status, change: impl FnOnce(&mut S)) {
+        let waiters = {
+            let mut inner = self.inner.lock();
+            change(&mut inner.state);
+            std::mem::take(&mut inner.lanes[lane])
+        };
+        for waiter in waiters {
+            waiter.end(Err(error.clone()));
+        }
+        self.settle();
+    }
+
+    /// How many wait in a lane.
+    pub fn waiting(&self, lane: usize) -> usize {
+        self.inner.lock().lanes[lane].len()
+    }
+
+    /// Tries `attempt` in its turn until it is done, then calls `done`; or with the cause of the cancellation, if that
+    /// comes first.
+    pub fn submit(
+        self: &Arc<Self>,
+        lane: usize,
+        cancellation: &Cancellation,
+        attempt: impl FnMut(&mut S) -> Outcome + Send + 'static,
+        done: Done,
+    ) {
+        let number = {
+            let mut inner = self.inner.lock();
+            inner.next += 1;
+            let number = inner.next;
+            inner.lanes[lane].push_back(Waiter {
+                number,
+                attempt: Box::new(attempt),
+                done,
+                watch: None,
+            });
+            number
+        };
+        self.settle();
+        self.watch(lane, number, cancellation);
+    }
+
+    /// Turns a waiter away when its step is cancelled.
+    fn watch(self: &Arc<Self>, lane: usize, number: u64, cancellation: &Cancellation) {
+        let waits = |inner: &Inner<S>| inner.lanes[lane].iter().position(|its| its.number == number);
+        if waits(&self.inner.lock()).is_none() {
+            return;
+        }
+        let (monitor, cause) = (Arc::downgrade(self), cancellation.clone());
+        let watch = cancellation.on_cancel(move || {
+            let Some(monitor) = monitor.upgrade() else { return };
+            let waiter = {
+                let mut inner = monitor.inner.lock();
+                let found = inner.lanes[lane].iter().position(|its| its.number == number);
+                found.and_then(|index| inner.lanes[lane].remove(index))
+            };
+            if let (Some(waiter), Err(error)) = (waiter, cause.check()) {
+                waiter.end(Err(error));
+                monitor.settle();
+            }
+        });
+        let mut inner = self.inner.lock();
+        match waits(&inner) {
+            Some(index) => inner.lanes[lane][index].watch = Some((cancellation.clone(), watch)),
+            None => {
+                drop(inner);
+                cancellation.forget(watch);
+            }
+        }
+    }
+
+    /// Serves waiters until nobody can be served.
+    fn settle(&self) {
+        let mut ended = Vec::new();
+        {
+            let inner = &mut *self.inner.lock();
+            let mut changed = true;
+            while changed {
+                changed = false;
+                for lane in &mut inner.lanes {
+                    changed |= serve(lane, &mut inner.state, self.ordered, &mut ended);
+                }
+            }
+        }
+        for (waiter, result) in ended {
+            waiter.end(result);
+        }
+    }
+}
+
+/// Tries the waiters of a lane; whether the state may have changed.
+fn serve<S>(
+    lane: &mut VecDeque<Waiter<S>>,
+    state: &mut S,
+    ordered: bool,
+    ended: &mut Vec<(Waiter<S>, Result<Vec<Value>>)>,
+) -> bool {
+    let (mut changed, mut index) = (false, 0);
+    while let Some(waiter) = lane.get_mut(index) {
+        match (waiter.attempt)(state) {
+            Outcome::Waits if ordered => break,
+            Outcome::Waits => index += 1,
+            Outcome::Progressed => {
+                changed = true;
+                if ordered {
+                    break;
+                }
+                index += 1;
+            }
+            Outcome::Done(result) => {
+                changed = true;
+                ended.extend(lane.remove(index).map(|waiter| (waiter, result)));
+            }
+        }
+    }
+    changed
+}

@@ -1,7 +1,10 @@
 /* NULL wherever a pointer goes. The reference aborts on most of these, so this runs on our library only: every case
  * must end, and statuses that are given must not be OK where an argument is missing. */
 #include <stdio.h>
+#include <stdlib.h>
 #include <string.h>
+#include <tensorflow/c/c_api_experimental.h>
+#include <tensorflow/c/env.h>
 
 #include "harness/build.h"
 #include "harness/harness.h"
@@ -337,6 +340,89 @@ static void libraries(void) {
     TF_GetOpList(NULL);
 }
 
+static void files(void) {
+    static void (*const BY_NAME[])(const char*, TF_Status*) = {TF_CreateDir, TF_DeleteDir, TF_DeleteFile};
+    for (int i = 0; i < N_ELEMENTS(BY_NAME); ++i) {
+        BY_NAME[i](NULL, status);
+        must_fail("a path");
+    }
+    TF_DeleteRecursively(NULL, NULL, NULL, status);
+    must_fail("TF_DeleteRecursively");
+    TF_FileStat(NULL, NULL, status);
+    must_fail("TF_FileStat");
+    TF_FileStat(".", NULL, status);
+    must_fail("TF_FileStat");
+    TF_NewWritableFile("x", NULL, status);
+    must_fail("TF_NewWritableFile");
+    TF_AppendWritableFile(NULL, NULL, 3, status);
+    must_fail("TF_AppendWritableFile");
+    TF_FlushWritableFile(NULL, status);
+    must_fail("TF_FlushWritableFile");
+    TF_SyncWritableFile(NULL, status);
+    must_fail("TF_SyncWritableFile");
+    TF_CloseWritableFile(NULL, status);
+    TF_StringStreamDone(TF_GetChildren(NULL, status));
+    must_fail("TF_GetChildren");
+    printf("%d\n", TF_StringStreamNext(NULL, NULL));
+    TF_StringStreamDone(NULL);
+    free(TF_GetTempFileName(NULL));
+    TF_DefaultThreadOptions(NULL);
+    printf("%d\n", TF_StartThread(NULL, NULL, NULL, NULL) != NULL);
+    TF_JoinThread(NULL);
+    TF_LoadSharedLibrary(NULL, status);
+    must_fail("TF_LoadSharedLibrary");
+    TF_GetSymbolFromLibrary(NULL, NULL, status);
+    must_fail("TF_GetSymbolFromLibrary");
+}
+
+static void experimental(void) {
+    TF_EnableXLACompilation(NULL, 1);
+    TF_SetXlaAutoJitMode(NULL);
+    printf("%d %d\n", TF_GraphDebugString(NULL, NULL) != NULL, TF_FunctionDebugString(NULL, NULL) != NULL);
+    TF_DequeueNamedTensor(NULL, 0, status);
+    must_fail("TF_DequeueNamedTensor");
+    TF_EnqueueNamedTensor(NULL, 0, NULL, status);
+    must_fail("TF_EnqueueNamedTensor");
+    TF_MakeInternalErrorStatus(NULL, NULL);
+    TF_NewCheckpointReader(NULL, status);
+    must_fail("TF_NewCheckpointReader");
+    TF_DeleteCheckpointReader(NULL);
+    printf("%d %d %d %d %d\n", TF_CheckpointReaderHasTensor(NULL, NULL), TF_CheckpointReaderSize(NULL),
+           (int)TF_CheckpointReaderGetVariableDataType(NULL, NULL), TF_CheckpointReaderGetVariableNumDims(NULL, NULL),
+           TF_CheckpointReaderGetVariable(NULL, 0) != NULL);
+    TF_CheckpointReaderGetVariableShape(NULL, NULL, NULL, 1, status);
+    must_fail("TF_CheckpointReaderGetVariableShape");
+    TF_CheckpointReaderGetTensor(NULL, NULL, status);
+    must_fail("TF_CheckpointReaderGetTensor");
+    TF_AttrBuilder* builder = TF_NewAttrBuilder(NULL);
+    TF_AttrBuilderSetType(NULL, NULL, TF_FLOAT);
+    TF_AttrBuilderSetType(builder, NULL, TF_FLOAT);
+    TF_AttrBuilderSetTypeList(builder, "T", NULL, 2);
+    TF_AttrBuilderCheckCanRunOnDevice(builder, NULL, status);
+    must_fail("TF_AttrBuilderCheckCanRunOnDevice");
+    TF_DeleteAttrBuilder(builder);
+    TF_DeleteAttrBuilder(NULL);
+    TF_GetNumberAttrForOpListInput(NULL, 0, status);
+    must_fail("TF_GetNumberAttrForOpListInput");
+    TF_OpIsStateful(NULL, status);
+    must_fail("TF_OpIsStateful");
+    TF_InitMain(NULL, NULL, NULL);
+    TF_ShapeAndTypeList* list = TF_NewShapeAndTypeList(1);
+    TF_ShapeAndTypeListSetShape(list, 0, NULL, 2);
+    TF_ShapeAndTypeListSetShape(NULL, 0, NULL, 2);
+    TF_ShapeAndTypeListSetUnknownShape(NULL, 0);
+    TF_ShapeAndTypeListSetDtype(NULL, 0, TF_FLOAT);
+    TF_DeleteShapeAndTypeList(list);
+    TF_DeleteShapeAndTypeList(NULL);
+    TF_DeleteShapeAndTypeListArray(NULL, 3);
+    TF_ImportGraphDefOptionsSetValidateColocationConstraints(NULL, 1);
+    TF_LoadPluggableDeviceLibrary(NULL, status);
+    must_fail("TF_LoadPluggableDeviceLibrary");
+    TF_DeletePluggableDeviceLibraryHandle(NULL);
+    TF_GraphRemoveFunction(NULL, NULL, status);
+    must_fail("TF_GraphRemoveFunction");
+}
+
 static void without_a_status(void) {
     TF_FinishOperation(TF_NewOperation(graph, "NoOp", "n"), NULL);
     TF_FinishOperation(TF_NewOperation(graph, "NoOp", "n"), NULL);
@@ -370,6 +456,8 @@ IN_NEW_GRAPH(importing)
 IN_NEW_GRAPH(functions)
 IN_NEW_GRAPH(sessions)
 IN_NEW_GRAPH(libraries)
+IN_NEW_GRAPH(files)
+IN_NEW_GRAPH(experimental)
 IN_NEW_GRAPH(without_a_status)
 
 static const Case CASES[] = {
@@ -377,7 +465,7 @@ static const Case CASES[] = {
     CASE(strings),          CASE(building), CASE(setting_attributes),
     CASE(operations),       CASE(graphs),   CASE(importing),
     CASE(functions),        CASE(sessions), CASE(libraries),
-    CASE(without_a_status),
+    CASE(files),            CASE(experimental), CASE(without_a_status),
 };
 
 int main(int argc, char** argv) { return run_cases(argc, argv, CASES, N_ELEMENTS(CASES)); }

@@ -30,6 +30,11 @@ pub struct TF_FunctionOptions {
 const FUNCTIONS_SINCE: i32 = 12;
 
 impl TF_Function {
+    /// The function.
+    pub fn def(&self) -> &Arc<FunctionDef> {
+        &self.def
+    }
+
     /// The handle of a function.
     pub fn boxed(def: Arc<FunctionDef>) -> Box<TF_Function> {
         let name = def.signature.as_ref().map(|signature| c_string(&signature.name));

@@ -15,7 +15,7 @@ use std::ffi::{CString, c_char, c_int, c_uchar};
 /// How to import. One thread at a time may change it.
 #[derive(Default)]
 pub struct TF_ImportGraphDefOptions {
-    options: ImportOptions,
+    pub(crate) options: ImportOptions,
     /// Operations of the graph that the options name, to be checked at the import.
     operations: Vec<*const TF_Operation>,
 }

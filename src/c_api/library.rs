@@ -60,7 +60,7 @@ pub extern "C" fn TF_LoadLibrary(
 }
 
 /// Loads a library. NOT_FOUND with the system's text.
-fn open(path: &CString) -> Result<usize> {
+pub(crate) fn open(path: &CString) -> Result<usize> {
     // SAFETY: a C string; that its constructors run is what the caller asks for.
     let handle = unsafe { libc::dlopen(path.as_ptr(), libc::RTLD_NOW | libc::RTLD_LOCAL) };
     if handle.is_null() {
@@ -69,7 +69,7 @@ fn open(path: &CString) -> Result<usize> {
     Ok(handle as usize)
 }
 
-fn last_error() -> Status {
+pub(crate) fn last_error() -> Status {
     // SAFETY: the text is the system's, valid until the next call on this thread.
     let text = unsafe { libc::dlerror() };
     if text.is_null() {

@@ -2,6 +2,7 @@
 
 mod builder;
 mod export;
+mod function_text;
 mod functions;
 mod gradient_functions;
 mod gradients;
@@ -26,6 +27,7 @@ mod while_loop;
 
 pub use builder::{NodeBuilder, called_by_name};
 pub use export::{export_attr, export_graph_def, export_library, export_node_def};
+pub use function_text::function_text;
 pub use functions::{FunctionBody, signature_of};
 pub use gradients::add_gradients;
 pub use graph::{Consumers, Graph, Inputs, Node, NodeId};

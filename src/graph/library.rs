@@ -91,8 +91,8 @@ impl FunctionLibrary {
         all.insert(key, inferred.clone());
     }
 
-    /// Takes back the addition of a function.
-    pub(crate) fn remove(&self, name: &str) {
+    /// Takes a function out, if it is there.
+    pub fn remove(&self, name: &str) {
         self.functions.write().remove(name);
         self.inferred.lock().clear();
     }

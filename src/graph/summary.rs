@@ -50,7 +50,8 @@ pub fn op(def: &OpDef) -> String {
     text
 }
 
-fn args(args: &[ArgDef]) -> String {
+/// `a:T, b:N*float, c:Ref(T)`.
+pub fn args(args: &[ArgDef]) -> String {
     let one = |arg: &ArgDef| {
         let (open, close) = if arg.is_ref { ("Ref(", ")") } else { ("", "") };
         let number = if arg.number_attr.is_empty() {

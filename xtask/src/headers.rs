@@ -187,6 +187,34 @@ const HEADERS: &[Header] = &[
         include: &["TF_AsyncOpKernelDoneCallback"],
         extra: Some("kernels.inc"),
     },
+    Header {
+        path: "tensorflow/c/env.h",
+        about: "Files, time, threads and shared libraries.",
+        includes: (
+            &["stdbool.h", "stddef.h", "stdint.h"],
+            &[
+                "tensorflow/c/c_api_macros.h",
+                "tensorflow/c/tf_file_statistics.h",
+                "tensorflow/c/tf_status.h",
+            ],
+        ),
+        sources: &["env", "env_system"],
+        exclude: &["TF_FileStatistics"],
+        include: &[],
+        extra: None,
+    },
+    Header {
+        path: "tensorflow/c/c_api_experimental.h",
+        about: "What bindings use beside c_api.h: settings of compilation, checkpoints without a session, lists of shapes.",
+        includes: (
+            &["stdbool.h", "stddef.h", "stdint.h"],
+            &["tensorflow/c/c_api.h", "tensorflow/c/c_api_macros.h"],
+        ),
+        sources: &["xla_settings", "checkpoint_reader", "shape_list", "experimental"],
+        exclude: &[],
+        include: &[],
+        extra: None,
+    },
 ];
 
 /// Headers that are copied: path below `include/`, file of `src/c_api/headers`.

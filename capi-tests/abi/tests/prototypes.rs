@@ -18,7 +18,12 @@ const C_HEADERS: [&str; 8] = [
     "tensorflow/c/c_api.h",
 ];
 /// Those that are C++ in the reference.
-const CPP_HEADERS: [&str; 2] = ["tensorflow/c/kernels.h", "tensorflow/c/ops.h"];
+const CPP_HEADERS: [&str; 4] = [
+    "tensorflow/c/kernels.h",
+    "tensorflow/c/ops.h",
+    "tensorflow/c/env.h",
+    "tensorflow/c/c_api_experimental.h",
+];
 
 fn root() -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR")).join("../..")

@@ -1,0 +1,144 @@
+//! Settings of just-in-time compilation, and configurations that bindings ask for.
+//!
+//! The settings of the process are kept for callers that read them back. Which parts of a graph are compiled is decided by
+//! the library itself, so they change nothing.
+
+use crate::buffer::TF_Buffer;
+use crate::ffi::{Text, given_mut};
+use crate::guard::quiet;
+use crate::session_options::TF_SessionOptions;
+use ff_proto::optimizer_options::GlobalJitLevel;
+use ff_proto::run_options::TraceLevel;
+use ff_proto::{ConfigProto, GpuOptions, RunOptions};
+use std::ffi::{c_int, c_uchar, c_uint};
+use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
+
+static LAZY_COMPILATION: AtomicBool = AtomicBool::new(true);
+static CPU_GLOBAL_JIT: AtomicBool = AtomicBool::new(false);
+/// The levels of sessions that state none: for graphs on several devices, and on one.
+static AUTO_JIT: [AtomicI32; 2] = [AtomicI32::new(0), AtomicI32::new(0)];
+static FOLDING_DISABLED: AtomicBool = AtomicBool::new(false);
+static MIN_CLUSTER_SIZE: AtomicI32 = AtomicI32::new(4);
+
+fn set_jit_level(config: &mut ConfigProto, enable: bool) {
+    let level = if enable {
+        GlobalJitLevel::On1
+    } else {
+        GlobalJitLevel::Off
+    };
+    let options = config.graph_options.get_or_insert_default();
+    let options = options.optimizer_options.get_or_insert_default();
+    options.global_jit_level = level as i32;
+    if enable {
+        CPU_GLOBAL_JIT.store(true, Relaxed);
+        MIN_CLUSTER_SIZE.store(1, Relaxed);
+    }
+}
+
+/// Sets the level of just-in-time compilation in the configuration of a session: 0 for none. NULL is ignored.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_EnableXLACompilation(options: Option<&mut TF_SessionOptions>, enable: c_uchar) {
+    quiet((), || {
+        set_jit_level(&mut given_mut(options, "options")?.options.config, enable != 0);
+        Ok(())
+    });
+}
+
+/// Says whether compilation may wait until code has run some times. Returns what was said before.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_SetXlaEnableLazyCompilation(enable: c_uchar) -> c_uchar {
+    c_uchar::from(LAZY_COMPILATION.swap(enable != 0, Relaxed))
+}
+
+/// Says whether the level of a session holds for processors too. Returns what was said before.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_SetTfXlaCpuGlobalJit(enable: c_uchar) -> c_uchar {
+    c_uchar::from(CPU_GLOBAL_JIT.swap(enable != 0, Relaxed))
+}
+
+/// Sets the level for sessions that state none: a number, `single-gpu(number)` or `fusible`. Other texts are ignored.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_SetXlaAutoJitMode(mode: Text) {
+    quiet((), || {
+        let mode = mode.text("mode")?;
+        let single = mode
+            .strip_prefix("single-gpu(")
+            .and_then(|rest| rest.strip_suffix(')'));
+        let level = if mode == "fusible" {
+            Ok(1)
+        } else {
+            single.unwrap_or(&mode).parse::<i32>()
+        };
+        let Ok(level) = level else { return Ok(()) };
+        AUTO_JIT[1].store(level, Relaxed);
+        if single.is_none() {
+            AUTO_JIT[0].store(level, Relaxed);
+        }
+        Ok(())
+    });
+}
+
+/// Whether such a level is above 0.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_GetXlaAutoJitEnabled() -> c_uchar {
+    c_uchar::from(AUTO_JIT.iter().any(|level| level.load(Relaxed) > 0))
+}
+
+/// Sets how many operations a part must have to be compiled.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_SetXlaMinClusterSize(size: c_int) {
+    MIN_CLUSTER_SIZE.store(size, Relaxed);
+}
+
+/// Whether constants are to be left as they are.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_GetXlaConstantFoldingDisabled() -> c_uchar {
+    c_uchar::from(FOLDING_DISABLED.load(Relaxed))
+}
+
+/// Says whether constants are to be left as they are.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_SetXlaConstantFoldingDisabled(should_enable: c_uchar) {
+    FOLDING_DISABLED.store(should_enable != 0, Relaxed);
+}
+
+/// A serialized `ConfigProto`: compilation on or off, so many processor devices, one thread between operations. The caller
+/// deletes the buffer. NULL when memory is out.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_CreateConfig(
+    enable_xla_compilation: c_uchar,
+    gpu_memory_allow_growth: c_uchar,
+    num_cpu_devices: c_uint,
+) -> Option<Box<TF_Buffer>> {
+    quiet(None, || {
+        let mut config = ConfigProto {
+            inter_op_parallelism_threads: 1,
+            gpu_options: Some(GpuOptions {
+                allow_growth: gpu_memory_allow_growth != 0,
+                ..GpuOptions::default()
+            }),
+            ..ConfigProto::default()
+        };
+        let devices = i32::try_from(num_cpu_devices).unwrap_or(i32::MAX);
+        config.device_count.insert("CPU".to_string(), devices);
+        set_jit_level(&mut config, enable_xla_compilation != 0);
+        Ok(Some(Box::new(TF_Buffer::of_message(&config)?)))
+    })
+}
+
+/// A serialized `RunOptions` that asks for a full trace, or for none. The caller deletes the buffer. NULL when memory is out.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_CreateRunOptions(enable_full_trace: c_uchar) -> Option<Box<TF_Buffer>> {
+    quiet(None, || {
+        let level = if enable_full_trace != 0 {
+            TraceLevel::FullTrace
+        } else {
+            TraceLevel::NoTrace
+        };
+        let options = RunOptions {
+            trace_level: level as i32,
+            ..RunOptions::default()
+        };
+        Ok(Some(Box::new(TF_Buffer::of_message(&options)?)))
+    })
+}

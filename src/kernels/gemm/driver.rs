@@ -12,8 +12,11 @@ use crate::scratch::{self, OutOfMemory};
 use smallvec::SmallVec;
 use std::ops::Range;
 
-/// Terms of k that are summed before C is touched.
+/// Terms of k whose panel of B stays in the first cache.
 const K_BLOCK: usize = 192;
+/// Terms that are added up in registers before they are added to C. Rounding errors grow with the length of such a
+/// chain: at 96 they are about 0.7 times those at 192, for 2 % of the time.
+const CHAIN: usize = 96;
 /// Most row tiles of a job: their part of A stays in the second cache.
 const TILES_PER_JOB: usize = 48;
 /// Jobs per thread, to even out.
@@ -197,14 +200,13 @@ impl<T: Element, R: RowSource<T>> Product<'_, T, R> {
                         let pointers = &table[index * segments.len()..][..segments.len()];
                         // SAFETY: the caller's contract.
                         unsafe {
-                            self.call(
+                            self.chains(
                                 pointers,
                                 tiles.rows(tile),
                                 panel,
                                 &segments,
                                 &terms,
-                                first,
-                                last,
+                                (first, last),
                                 c,
                             );
                         }
@@ -242,6 +244,49 @@ impl<T: Element, R: RowSource<T>> Product<'_, T, R> {
             table.resize(start + segments.len(), [std::ptr::null(); MAX_ROWS]);
             self.a
                 .pointers(rows, segments.clone(), terms.start, &mut table[start..]);
+        }
+    }
+
+    /// A tile's part of a block, chain by chain.
+    ///
+    /// # Safety
+    /// As for [`Self::job`].
+    unsafe fn chains(
+        &self,
+        pointers: &[RowPointers<T>],
+        rows: Range<usize>,
+        panel: usize,
+        segments: &Range<usize>,
+        terms: &Range<usize>,
+        (first, last): (bool, bool),
+        c: SharedMut<'_, T>,
+    ) {
+        if segments.len() * terms.len() <= CHAIN {
+            // SAFETY: the caller's contract.
+            return unsafe { self.call(pointers, rows, panel, segments, terms, first, last, c) };
+        }
+        let per_chain = (CHAIN / terms.len().max(1)).max(1);
+        let pieces = terms.len().div_ceil(CHAIN).max(1);
+        let piece = terms.len().div_ceil(pieces);
+        let a_step = if self.a.scratch(1, 1) > 0 {
+            rows.len()
+        } else {
+            self.a.step()
+        };
+        for start in (0..segments.len()).step_by(per_chain) {
+            let end = segments.len().min(start + per_chain);
+            let whole = segments.start + start..segments.start + end;
+            for at in 0..pieces {
+                let part = terms.start + at * piece..terms.end.min(terms.start + (at + 1) * piece);
+                let is_first = first && start == 0 && at == 0;
+                let is_last = last && end == segments.len() && at + 1 == pieces;
+                let skipped: RowPointers<T> =
+                    pointers[start].map(|row| row.wrapping_add(at * piece * a_step));
+                let one = [skipped];
+                let pointers = if pieces > 1 { &one } else { &pointers[start..end] };
+                // SAFETY: the caller's contract.
+                unsafe { self.call(pointers, rows.clone(), panel, &whole, &part, is_first, is_last, c) };
+            }
         }
     }
 

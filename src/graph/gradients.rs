@@ -2,10 +2,11 @@
 //! gradient.
 //!
 //! New nodes are named `gradients/..` (`gradients_1/..` when that is taken) or by the prefix given. On an error the graph
-//! and its library are as before. Loops of v1 control flow have no gradient: functional ones do.
+//! and its library are as before. Loops of v1 control flow are walked as one: see `loop_gradients.rs`.
 
 use crate::gradient_functions::differentiate;
 use crate::graph::Inputs;
+use crate::loop_gradients::{self, ForwardLoop};
 use crate::{Graph, NodeId, validate};
 use ff_op::{
     Attrs, Differentiated, FunctionRef, Gradient, GradientContext, GradientHost, NodeInfo, OutputRef,
@@ -117,6 +118,15 @@ impl<'a> Host<'a> {
         self.functions.extend(other.functions);
     }
 
+    /// A name that no node has.
+    pub(crate) fn free_name(&mut self, hint: &str) -> String {
+        let mut name = self.unique(hint);
+        while self.graph.find(&name).is_some() {
+            name = self.unique(hint);
+        }
+        name
+    }
+
     fn unique(&mut self, hint: &str) -> String {
         let number = self.numbers.entry(hint.to_string()).or_default();
         *number += 1;
@@ -129,10 +139,7 @@ impl<'a> Host<'a> {
 
 impl GradientHost for Host<'_> {
     fn add_node(&mut self, op: &str, hint: &str, inputs: &[OutputRef], attrs: Attrs) -> Result<u32> {
-        let mut name = self.unique(hint);
-        while self.graph.find(&name).is_some() {
-            name = self.unique(hint);
-        }
+        let name = self.free_name(hint);
         self.graph
             .add_checked(op, &name, "", attrs, inputs.to_vec(), Vec::new())
     }
@@ -211,6 +218,18 @@ pub(crate) struct Walk {
     waiting: Vec<u32>,
     /// Gradients that have come in for outputs.
     gradients: FxHashMap<OutputRef, Vec<OutputRef>>,
+    loops: Vec<LoopWalk>,
+}
+
+/// A loop that gradients flow through.
+struct LoopWalk {
+    forward: ForwardLoop,
+    /// `Exit` nodes that have not been walked.
+    exits: FxHashSet<NodeId>,
+    /// `Enter` nodes that gradients are wanted for.
+    enters: Vec<NodeId>,
+    /// Gradients that have come in for `Exit` nodes.
+    gradients: FxHashMap<NodeId, OutputRef>,
 }
 
 impl Walk {
@@ -232,25 +251,99 @@ impl Walk {
             next.extend(node.consumers.iter().flatten().map(|(reader, _)| *reader));
         });
         let between: Vec<bool> = needed.iter().zip(&depends).map(|(a, b)| *a && *b).collect();
-        let mut waiting = vec![0; graph.len()];
-        for (_, node) in graph.nodes().filter(|(id, _)| between[*id as usize]) {
-            for input in &node.inputs {
-                waiting[input.node as usize] += 1;
+        let mut walk = Walk::over(graph, outputs, inputs, between);
+        walk.set_loops_apart(graph);
+        walk.count_readers(graph);
+        Ok(walk)
+    }
+
+    /// A walk that does not leave the part of the graph between the nodes at its `edge`, where `inputs` are; no loops are
+    /// in it.
+    pub(crate) fn within(
+        host: &Host,
+        outputs: &[OutputRef],
+        inputs: &[OutputRef],
+        edge: &FxHashSet<NodeId>,
+    ) -> Walk {
+        let graph = &*host.graph;
+        let spread = |from: Vec<NodeId>, start: bool, step: &dyn Fn(NodeId) -> Vec<NodeId>| {
+            let mut reached = vec![false; graph.len()];
+            let mut stack = Vec::new();
+            for id in from {
+                reached[id as usize] = true;
+                if start || !edge.contains(&id) {
+                    stack.extend(step(id));
+                }
             }
-        }
+            while let Some(id) = stack.pop() {
+                if !std::mem::replace(&mut reached[id as usize], true) && !edge.contains(&id) {
+                    stack.extend(step(id));
+                }
+            }
+            reached
+        };
+        let backward = |id: NodeId| graph.node(id).inputs.iter().map(|input| input.node).collect();
+        let forward = |id: NodeId| {
+            let readers = graph.node(id).consumers.iter().flatten();
+            readers.map(|(reader, _)| *reader).collect()
+        };
+        let needed = spread(outputs.iter().map(|it| it.node).collect(), false, &backward);
+        let depends = spread(inputs.iter().map(|it| it.node).collect(), true, &forward);
+        let between = needed.iter().zip(&depends).map(|(a, b)| *a && *b).collect();
+        let mut walk = Walk::over(graph, outputs, inputs, between);
+        walk.count_readers(graph);
+        walk
+    }
+
+    fn over(graph: &Graph, outputs: &[OutputRef], inputs: &[OutputRef], between: Vec<bool>) -> Walk {
         let types = outputs
             .iter()
             .filter_map(|output| graph.output_type(*output).ok());
-        Ok(Walk {
+        Walk {
             wanted: inputs.to_vec(),
             integers: types
                 .map(DataType::base)
                 .filter(|dtype| dtype.is_integer())
                 .collect(),
+            waiting: vec![0; between.len()],
             between,
-            waiting,
             gradients: FxHashMap::default(),
-        })
+            loops: Vec::new(),
+        }
+    }
+
+    /// Takes the nodes of loops out of those in between: a loop is walked as one, from its `Exit`s to its `Enter`s.
+    fn set_loops_apart(&mut self, graph: &Graph) {
+        for forward in ForwardLoop::all(graph) {
+            let is_between = |id: &NodeId| self.between[*id as usize];
+            let exits: FxHashSet<NodeId> = forward.exits().filter(is_between).collect();
+            let enters: Vec<NodeId> = forward.enters().filter(is_between).collect();
+            let asked = |id: NodeId| self.wanted.iter().any(|wanted| wanted.node == id);
+            // What is asked for within the loop cannot be had by walking it as one.
+            if exits.is_empty() || forward.nodes().any(asked) {
+                continue;
+            }
+            for id in forward.nodes() {
+                self.between[id as usize] = false;
+            }
+            self.loops.push(LoopWalk {
+                forward,
+                exits,
+                enters,
+                gradients: FxHashMap::default(),
+            });
+        }
+    }
+
+    fn count_readers(&mut self, graph: &Graph) {
+        for (_, node) in graph.nodes().filter(|(id, _)| self.between[*id as usize]) {
+            for input in &node.inputs {
+                self.waiting[input.node as usize] += 1;
+            }
+        }
+        for enter in self.loops.iter().flat_map(|walk| &walk.enters) {
+            self.waiting[graph.node(*enter).inputs[0].node as usize] += 1;
+        }
     }
 
     /// Adds all gradient nodes.
@@ -263,7 +356,9 @@ impl Walk {
         for output in outputs.iter().filter(|output| self.between[output.node as usize]) {
             let op = &host.graph.node(output.node).info.op;
             let is_text = host.graph.output_type(*output)?.base() == DataType::STRING;
-            if (is_text || matches!(op.gradient, Gradient::Missing)) && !self.wanted.contains(output) {
+            let leaves_loop = self.loops.iter().any(|walk| walk.exits.contains(&output.node));
+            let is_missing = matches!(op.gradient, Gradient::Missing) && !leaves_loop;
+            if (is_text || is_missing) && !self.wanted.contains(output) {
                 return Err(no_gradient(&op.def.name));
             }
         }
@@ -299,8 +394,14 @@ impl Walk {
                     found.insert(output, *gradient);
                 }
             }
-            let inputs = host.graph.node(id).inputs.clone();
-            self.flow(host, id, &inputs, gradients)?;
+            let inputs = match self.loops.iter().position(|walk| walk.exits.contains(&id)) {
+                Some(number) => self.leave_loop(host, number, id, gradients)?,
+                None => {
+                    let inputs = host.graph.node(id).inputs.clone();
+                    self.flow(host, id, &inputs, gradients)?;
+                    inputs
+                }
+            };
             for input in inputs {
                 let source = input.node as usize;
                 self.waiting[source] -= 1;
@@ -338,6 +439,36 @@ impl Walk {
             });
         }
         Ok(gradients)
+    }
+
+    /// Walks an `Exit`; with the last one of a loop the whole loop, whose inputs are given then.
+    fn leave_loop(
+        &mut self,
+        host: &mut Host,
+        number: usize,
+        exit: NodeId,
+        gradients: Vec<Option<OutputRef>>,
+    ) -> Result<Inputs> {
+        let walk = &mut self.loops[number];
+        walk.exits.remove(&exit);
+        if let Some(Some(gradient)) = gradients.first() {
+            walk.gradients.insert(exit, *gradient);
+        }
+        if !walk.exits.is_empty() {
+            return Ok(Inputs::new());
+        }
+        let mut outgoing = Vec::new();
+        if !walk.gradients.is_empty() && !walk.enters.is_empty() {
+            outgoing = loop_gradients::add(host, &walk.forward, &walk.gradients)?;
+        }
+        let source = |enter: NodeId| host.graph.node(enter).inputs[0];
+        for (enter, gradient) in outgoing
+            .into_iter()
+            .filter(|(enter, _)| walk.enters.contains(enter))
+        {
+            self.gradients.entry(source(enter)).or_default().push(gradient);
+        }
+        Ok(walk.enters.iter().map(|enter| source(*enter)).collect())
     }
 
     /// Lets a node pass its gradients on to its inputs, as they were before a replacement.

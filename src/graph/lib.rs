@@ -13,6 +13,7 @@ mod import_links;
 mod import_source;
 mod library;
 mod library_host;
+mod loop_gradients;
 mod name_index;
 mod names;
 mod order;

@@ -1,0 +1,179 @@
+//! Gradients through v1 loops, by the derivative worked out by hand.
+
+use ff_graph::{Graph, LoopPart, NodeBuilder, add_gradients, add_while_loop};
+use ff_op::OutputRef;
+use ff_runtime::{RunRequest, Session, SessionOptions};
+use ff_tensor::{Code, DataType, Result, Tensor};
+use parking_lot::Mutex;
+use std::sync::Arc;
+
+fn graph() -> Graph {
+    Graph::new(ff_ops::registry())
+}
+
+fn first(node: u32) -> OutputRef {
+    OutputRef { node, index: 0 }
+}
+
+fn placeholder(graph: &mut Graph, name: &str, dtype: DataType) -> OutputRef {
+    let node = NodeBuilder::new("Placeholder", name).attr("dtype", dtype);
+    first(node.finish(graph).unwrap())
+}
+
+fn constant(graph: &mut Graph, name: &str, value: Tensor) -> OutputRef {
+    let node = NodeBuilder::new("Const", name)
+        .attr("dtype", value.dtype())
+        .attr("value", value);
+    first(node.finish(graph).unwrap())
+}
+
+fn op(graph: &mut Graph, op: &str, name: &str, inputs: &[OutputRef]) -> OutputRef {
+    let mut node = NodeBuilder::new(op, name);
+    for input in inputs {
+        node.add_input(*input);
+    }
+    first(node.finish(graph).unwrap())
+}
+
+/// `for i in 0..turns { x, y = body(x, y) }`; gives what `x` and `y` are after it.
+fn count_to(
+    graph: &mut Graph,
+    turns: i32,
+    values: [OutputRef; 2],
+    body: impl Fn(&mut Graph, OutputRef, OutputRef) -> [OutputRef; 2],
+) -> Vec<OutputRef> {
+    let start = constant(graph, "start", Tensor::scalar(0i32).unwrap());
+    let arguments = |graph: &mut Graph| {
+        let types = [DataType::INT32, DataType::FLOAT, DataType::FLOAT];
+        let names = ["i", "x", "y"];
+        names
+            .iter()
+            .zip(types)
+            .map(|(name, dtype)| placeholder(graph, name, dtype))
+            .collect::<Vec<_>>()
+    };
+    let mut cond_graph = self::graph();
+    let cond_inputs = arguments(&mut cond_graph);
+    let limit = constant(&mut cond_graph, "limit", Tensor::scalar(turns).unwrap());
+    let holds = op(&mut cond_graph, "Less", "less", &[cond_inputs[0], limit]);
+    let mut body_graph = self::graph();
+    let inputs = arguments(&mut body_graph);
+    let one = constant(&mut body_graph, "one", Tensor::scalar(1i32).unwrap());
+    let next = op(&mut body_graph, "AddV2", "next", &[inputs[0], one]);
+    let [x, y] = body(&mut body_graph, inputs[1], inputs[2]);
+    let condition = LoopPart {
+        graph: &cond_graph,
+        inputs: &cond_inputs,
+        outputs: &[holds],
+    };
+    let outputs = [next, x, y];
+    let body = LoopPart {
+        graph: &body_graph,
+        inputs: &inputs,
+        outputs: &outputs,
+    };
+    let inputs = [start, values[0], values[1]];
+    add_while_loop(graph, "loop", &inputs, condition, body).unwrap()[1..].to_vec()
+}
+
+/// The gradients of the sum of both results by both values, at this point.
+fn gradients(
+    turns: i32,
+    at: [f32; 2],
+    body: impl Fn(&mut Graph, OutputRef, OutputRef) -> [OutputRef; 2],
+) -> Result<Vec<f32>> {
+    let mut graph = graph();
+    let values = [
+        placeholder(&mut graph, "a", DataType::FLOAT),
+        placeholder(&mut graph, "b", DataType::FLOAT),
+    ];
+    let results = count_to(&mut graph, turns, values, body);
+    let found = add_gradients(&mut graph, &results, &values, &[], None)?;
+    let fetches: Vec<OutputRef> = found.into_iter().flatten().collect();
+    let session = Session::new(Arc::new(Mutex::new(graph)), SessionOptions::default())?;
+    let feeds = [
+        (values[0], Tensor::scalar(at[0])?),
+        (values[1], Tensor::scalar(at[1])?),
+    ];
+    let mut outputs = Vec::new();
+    // Twice: a second step must not find anything of the first.
+    for _ in 0..2 {
+        let response = session.run(&RunRequest {
+            feeds: &feeds,
+            fetches: &fetches,
+            targets: &[],
+            options: None,
+            want_metadata: false,
+        })?;
+        outputs = response.outputs;
+    }
+    outputs.iter().map(Tensor::single::<f32>).collect()
+}
+
+fn near(got: &[f32], expected: [f64; 2]) {
+    for (got, expected) in got.iter().zip(expected) {
+        let difference = (f64::from(*got) - expected).abs();
+        assert!(
+            difference <= 1e-4 * expected.abs().max(1.0),
+            "{got} for {expected}"
+        );
+    }
+    assert_eq!(got.len(), 2);
+}
+
+#[test]
+fn constants_of_the_body() {
+    let doubled = |graph: &mut Graph, x: OutputRef, y: OutputRef| {
+        let two = constant(graph, "two", Tensor::scalar(2f32).unwrap());
+        [op(graph, "Mul", "doubled", &[x, two]), y]
+    };
+    near(&gradients(4, [3.0, 5.0], doubled).unwrap(), [16.0, 1.0]);
+    near(&gradients(0, [3.0, 5.0], doubled).unwrap(), [1.0, 1.0]);
+}
+
+#[test]
+fn values_of_every_turn() {
+    // x = x^2 y: after n turns x = a^(2^n) b^(2^n - 1).
+    let squared = |graph: &mut Graph, x: OutputRef, y: OutputRef| {
+        let square = op(graph, "Square", "square", &[x]);
+        [op(graph, "Mul", "product", &[square, y]), y]
+    };
+    let (a, b) = (1.1f64, 0.9f64);
+    let expected = [8.0 * a.powi(7) * b.powi(7), 7.0 * a.powi(8) * b.powi(6) + 1.0];
+    near(&gradients(3, [a as f32, b as f32], squared).unwrap(), expected);
+}
+
+#[test]
+fn variables_that_change_places() {
+    // (x, y) = (y, x y): x1 = b, y1 = ab; x2 = ab, y2 = a b^2.
+    let swapped = |graph: &mut Graph, x: OutputRef, y: OutputRef| [y, op(graph, "Mul", "product", &[x, y])];
+    let (a, b) = (2.0f64, 3.0f64);
+    near(
+        &gradients(2, [a as f32, b as f32], swapped).unwrap(),
+        [b + b * b, a + 2.0 * a * b],
+    );
+}
+
+#[test]
+fn variables_that_are_set_anew() {
+    // x = sin(y), whatever it was: only the last turn counts.
+    let anew = |graph: &mut Graph, _: OutputRef, y: OutputRef| [op(graph, "Sin", "sine", &[y]), y];
+    near(
+        &gradients(3, [2.0, 0.5], anew).unwrap(),
+        [0.0, 0.5f64.cos() + 1.0],
+    );
+}
+
+#[test]
+fn ops_without_a_gradient_are_named() {
+    let unknown =
+        |graph: &mut Graph, x: OutputRef, y: OutputRef| [op(graph, "Betainc", "none", &[x, x, y]), y];
+    let error = gradients(2, [0.5, 0.5], unknown).err();
+    if let Some(error) = error {
+        assert_eq!(error.code(), Code::NotFound, "{error}");
+        assert!(
+            error.message().contains("No gradient defined for op: Betainc"),
+            "{error}"
+        );
+    }
+}

@@ -14,6 +14,7 @@ mod import_source;
 mod library;
 mod library_host;
 mod loop_gradients;
+mod lower_body;
 mod name_index;
 mod names;
 mod order;

@@ -76,11 +76,13 @@ impl FunctionHost for LibraryHost<'_> {
         Ok(inferred)
     }
 
-    fn lower(&self, function: &FunctionRef, _: &mut Builder, _: &[HloOp]) -> Result<Vec<HloOp>> {
-        Err(status!(
-            Unimplemented,
-            "Function {} cannot be lowered while a graph is built",
-            function.name
-        ))
+    fn lower(
+        &self,
+        function: &FunctionRef,
+        builder: &mut Builder,
+        arguments: &[HloOp],
+    ) -> Result<Vec<HloOp>> {
+        let body = FunctionBody::instantiate(self.registry, self.library, function)?;
+        body.lower(builder, arguments, self)
     }
 }

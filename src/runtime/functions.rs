@@ -5,7 +5,7 @@ use crate::plan::{Plan, Signature};
 use ff_graph::{FunctionBody, FunctionLibrary};
 use ff_hlo::{Builder, Op as HloOp};
 use ff_op::{Callable, FunctionHost, FunctionRef, FunctionSignature, HandleShapes, KernelHost, Registry};
-use ff_tensor::{PartialShape, Result, Tensor, ensure, status};
+use ff_tensor::{PartialShape, Result, Tensor, ensure};
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
@@ -127,11 +127,12 @@ impl FunctionHost for Functions {
         Ok((vec![PartialShape::unknown(); outputs], Vec::new()))
     }
 
-    fn lower(&self, function: &FunctionRef, _: &mut Builder, _: &[HloOp]) -> Result<Vec<HloOp>> {
-        Err(status!(
-            Unimplemented,
-            "Function {} cannot be lowered here",
-            function.name
-        ))
+    fn lower(
+        &self,
+        function: &FunctionRef,
+        builder: &mut Builder,
+        arguments: &[HloOp],
+    ) -> Result<Vec<HloOp>> {
+        self.find(function)?.body.lower(builder, arguments, self)
     }
 }

@@ -76,6 +76,20 @@ impl Graph {
     }
 }
 
+/// A node that is in no graph: attributes are completed from the types of its inputs, then with defaults, and checked.
+/// INVALID_ARGUMENT when inputs or attributes do not fit the schema.
+pub fn lone_node(
+    op: Arc<OpRecord>,
+    name: String,
+    attrs: Attrs,
+    input_types: &[DataType],
+) -> Result<NodeInfo> {
+    let attrs = attrs.complete(&op.def, input_types)?;
+    let info = checked_info(op, name, String::new(), attrs, crate::GRAPH_DEF_VERSION)?;
+    validate::input_count(&info, input_types.len())?;
+    Ok(info)
+}
+
 /// A node's info, its attributes completed with defaults and checked against the schema. The op must not have been
 /// removed before `graph_version`.
 pub(crate) fn checked_info(

@@ -27,7 +27,7 @@ mod validate;
 mod values;
 mod while_loop;
 
-pub use builder::{NodeBuilder, called_by_name};
+pub use builder::{NodeBuilder, called_by_name, lone_node};
 pub use export::{export_attr, export_graph_def, export_library, export_node_def};
 pub use function_text::function_text;
 pub use functions::{FunctionBody, signature_of};

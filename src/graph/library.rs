@@ -91,7 +91,7 @@ impl FunctionLibrary {
         all.insert(key, inferred.clone());
     }
 
-    /// Takes a function out, if it is there.
+    /// Takes a function out, if it is there. Those who hold it keep it.
     pub fn remove(&self, name: &str) {
         self.functions.write().remove(name);
         self.inferred.lock().clear();

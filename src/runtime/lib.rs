@@ -6,6 +6,7 @@
 
 mod dataflow;
 mod device;
+mod eager;
 mod executor;
 mod flow;
 mod frame;
@@ -24,7 +25,9 @@ mod straight_line;
 mod watchdog;
 
 pub use device::Device;
+pub use eager::{Call, EagerContext};
 pub use options::SessionOptions;
+pub use placement::is_device_name;
 pub use plan::{Plan, Signature};
 pub use saved_model::{LoadedModel, load_saved_model};
 pub use session::{RunRequest, RunResponse, Session, SharedGraph};

@@ -54,6 +54,18 @@ impl DeviceSpec<'_> {
     }
 }
 
+/// Whether a text is of the form of a device name, in full or in part.
+pub fn is_device_name(text: &str) -> bool {
+    parse(text).is_some()
+}
+
+/// The number of the device that a name means; what it leaves out fits any. None when there is no such device.
+pub fn find_device(devices: &[Device], name: &str) -> Option<usize> {
+    let spec = parse(name)?;
+    let mut all = devices.iter().enumerate();
+    all.position(|(number, device)| spec.fits(device.kind, number))
+}
+
 /// INVALID_ARGUMENT when a node calls a function that is not there, or asks for a device that is not there, unless placement is soft.
 pub fn check(
     graph: &Graph,

@@ -20,17 +20,32 @@ pub struct Step {
     pub functions: Arc<Functions>,
     /// Cancellation of this step.
     pub cancellation: Cancellation,
+    /// Number of the eager kernel that it is a call of; 0 in a session.
+    kernel: u64,
     this: Weak<Step>,
 }
 
 impl Step {
     /// A step that nothing has run in.
     pub fn new(id: u64, session: Arc<SessionState>, functions: Arc<Functions>) -> Arc<Step> {
+        Step::of_kernel(id, session, functions, 0, Cancellation::default())
+    }
+
+    /// A step that nothing has run in: one call of an eager kernel, whose number tells its state from that of others with
+    /// nodes of the same name; ended early by `cancellation`.
+    pub fn of_kernel(
+        id: u64,
+        session: Arc<SessionState>,
+        functions: Arc<Functions>,
+        kernel: u64,
+        cancellation: Cancellation,
+    ) -> Arc<Step> {
         Arc::new_cyclic(|this| Step {
             id,
             session,
             functions,
-            cancellation: Cancellation::default(),
+            kernel,
+            cancellation,
             this: this.clone(),
         })
     }
@@ -74,6 +89,14 @@ impl KernelHost for Step {
         node: &str,
         make: &mut dyn FnMut() -> Result<Arc<dyn Any + Send + Sync>>,
     ) -> Result<Arc<dyn Any + Send + Sync>> {
+        let numbered;
+        let node = match self.kernel {
+            0 => node,
+            kernel => {
+                numbered = format!("{kernel}:{node}");
+                &numbered
+            }
+        };
         if let Some(state) = self.session.node_states.lock().get(node) {
             return Ok(state.clone());
         }

@@ -152,6 +152,19 @@ const HEADERS: &[Header] = &[
         extra: None,
     },
     Header {
+        path: "tensorflow/c/eager/c_api.h",
+        about: "Ops executed one by one, without a graph. Handles are pointers to what only the library sees into; deleting \
+                NULL is harmless. A function that takes a TF_Status sets it on every call: to OK, or to the error.",
+        includes: (
+            &["stddef.h", "stdint.h"],
+            &["tensorflow/c/c_api.h", "tensorflow/c/c_api_macros.h"],
+        ),
+        sources: &["eager_context", "eager_tensor", "eager_op", "eager_attr"],
+        exclude: &[],
+        include: &["TFE_ContextDevicePlacementPolicy"],
+        extra: None,
+    },
+    Header {
         path: "tensorflow/c/ops.h",
         about: "Ops registered at run time, and their shape functions.",
         includes: (

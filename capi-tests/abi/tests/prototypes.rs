@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Headers that C can include, in an order in which each finds what it needs.
-const C_HEADERS: [&str; 8] = [
+const C_HEADERS: [&str; 9] = [
     "xla/tsl/c/tsl_status.h",
     "tensorflow/c/tf_status.h",
     "tensorflow/c/tf_buffer.h",
@@ -16,6 +16,7 @@ const C_HEADERS: [&str; 8] = [
     "tensorflow/c/tf_tensor.h",
     "tensorflow/c/tf_tstring.h",
     "tensorflow/c/c_api.h",
+    "tensorflow/c/eager/c_api.h",
 ];
 /// Those that are C++ in the reference.
 const CPP_HEADERS: [&str; 4] = [

@@ -71,7 +71,7 @@ impl Numbers {
     }
 
     /// The next 32 bits.
-    pub fn next(&mut self) -> u32 {
+    pub fn word(&mut self) -> u32 {
         if self.used == 4 {
             self.ready = self.philox.step();
             self.used = 0;
@@ -82,24 +82,24 @@ impl Numbers {
 
     /// From 0 to 1, without 1.
     fn float(&mut self) -> f32 {
-        f32::from_bits((127 << 23) | (self.next() & 0x7f_ffff)) - 1.0
+        f32::from_bits((127 << 23) | (self.word() & 0x7f_ffff)) - 1.0
     }
 
     /// From 0 to 1, without 1.
     pub fn double(&mut self) -> f64 {
-        let high = u64::from(self.next() & 0xf_ffff);
-        let low = u64::from(self.next());
+        let high = u64::from(self.word() & 0xf_ffff);
+        let low = u64::from(self.word());
         f64::from_bits((1023 << 52) | (high << 32) | low) - 1.0
     }
 
     /// From 0 to `n`, without `n`, all equally likely.
     fn below(&mut self, n: u32) -> u32 {
         if n & n.wrapping_sub(1) == 0 {
-            return self.next() & n.wrapping_sub(1);
+            return self.word() & n.wrapping_sub(1);
         }
         let uneven = (u32::MAX % n) + 1;
         loop {
-            let drawn = self.next();
+            let drawn = self.word();
             if drawn >= uneven {
                 return drawn % n;
             }
@@ -349,7 +349,7 @@ fn random_crop(context: &mut KernelContext) -> Result<()> {
     let mut numbers = Numbers::new(reserve(context, 1)?);
     let mut draw = |free: i64| match free {
         0 => 0,
-        free => (numbers.next() as i64 % (free + 1)) as usize,
+        free => (numbers.word() as i64 % (free + 1)) as usize,
     };
     // The column is drawn first.
     let left = draw(width - size[1]);

@@ -123,7 +123,7 @@ fn boundaries(input: usize, output: usize, pseudo_random: bool, stream: &mut Phi
             *size += 1;
         }
         for i in 0..output.saturating_sub(1) {
-            let other = i + numbers.next() as usize % (output - i);
+            let other = i + numbers.word() as usize % (output - i);
             sizes.swap(i, other);
         }
     }

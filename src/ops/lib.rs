@@ -20,6 +20,7 @@ pub mod math;
 mod movement;
 pub mod nn;
 pub mod random;
+pub mod spectral;
 pub mod state;
 pub mod string;
 #[cfg(test)]
@@ -59,6 +60,7 @@ pub static DOMAINS: &[&[&[&Op]]] = &[
     math::OPS,
     nn::OPS,
     random::OPS,
+    spectral::OPS,
     state::OPS,
     string::OPS,
     training::OPS,

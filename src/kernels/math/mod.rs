@@ -12,6 +12,7 @@ mod erf;
 mod exp;
 mod log;
 mod real;
+pub mod special;
 mod trig;
 
 pub use erf::{erf, erfc};

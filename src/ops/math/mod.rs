@@ -19,6 +19,7 @@ mod order;
 mod reduction;
 mod search;
 mod select;
+mod special;
 mod top_k;
 mod unary;
 mod unary_gradient;
@@ -44,6 +45,7 @@ pub static OPS: &[&[&Op]] = &[
     reduction::OPS,
     search::OPS,
     select::OPS,
+    special::OPS,
     top_k::OPS,
     unary::OPS,
     unary_gradient::OPS,

@@ -317,13 +317,21 @@ static DIGAMMA: Op = row(
     "Digamma",
     &[Kernel::FROM_LOWERING],
     |context| lower_unary(context, Opcode::Digamma),
-    Gradient::Missing,
+    chain!(|context, x, y| {
+        let one = scalar_like(context, 1.0, x)?;
+        binary(context, "Polygamma", one, x)?
+    }),
 );
 static ERFINV: Op = row(
     "Erfinv",
     &[Kernel::FROM_LOWERING],
     |context| lower_unary(context, Opcode::ErfInv),
-    Gradient::Missing,
+    chain!(|context, x, y| {
+        let square = unary(context, "Square", y)?;
+        let exponential = unary(context, "Exp", square)?;
+        let half_root = scalar_like(context, std::f64::consts::PI.sqrt() / 2.0, x)?;
+        binary(context, "Mul", half_root, exponential)?
+    }),
 );
 static IS_NAN: Op = row(
     "IsNan",

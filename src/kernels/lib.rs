@@ -13,6 +13,7 @@
 //! | [`cpu`] | instruction sets; loops compiled for several of them |
 //! | [`memory`], [`scratch`] | shared outputs; reused working memory |
 //! | [`elementwise`], [`broadcast`] | maps over one to three operands, with broadcasting |
+//! | [`linalg`] | factorizations and functions of matrices |
 //! | [`math`] | vectorised functions of `f32`, and all functions over every float type |
 //! | [`gemm`] | matrix products, packed operands, epilogues, batches |
 //! | [`conv`], [`window`] | convolutions and their gradients; pooling and its gradients |
@@ -26,6 +27,7 @@ pub mod conv;
 pub mod cpu;
 pub mod elementwise;
 pub mod gemm;
+pub mod linalg;
 pub mod math;
 pub mod memory;
 pub mod movement;

@@ -13,6 +13,7 @@ pub mod elementwise;
 pub mod functional;
 pub mod image;
 pub mod io;
+pub mod linalg;
 pub mod list;
 pub mod logging;
 pub mod lookup;
@@ -20,6 +21,7 @@ pub mod math;
 mod movement;
 pub mod nn;
 pub mod random;
+pub mod sparse;
 pub mod spectral;
 pub mod state;
 pub mod string;
@@ -54,12 +56,14 @@ pub static DOMAINS: &[&[&[&Op]]] = &[
     functional::OPS,
     image::OPS,
     io::OPS,
+    linalg::OPS,
     list::OPS,
     logging::OPS,
     lookup::OPS,
     math::OPS,
     nn::OPS,
     random::OPS,
+    sparse::OPS,
     spectral::OPS,
     state::OPS,
     string::OPS,

@@ -1,14 +1,11 @@
 //! Eigenvalues and eigenvectors of any square matrix.
 
-use super::matrix::{Matrix, Scalar};
+use super::matrix::{Attempt, Matrix, Scalar};
 use super::schur::{complex, schur};
-use crate::OutOfMemory;
 use num_complex::Complex64;
 
 /// Eigenvalues, and the matrix whose columns are eigenvectors of length 1. None when the steps do not converge.
-pub fn eigen<T: Scalar>(
-    matrix: &Matrix<T>,
-) -> Result<Option<(Vec<Complex64>, Matrix<Complex64>)>, OutOfMemory> {
+pub fn eigen<T: Scalar>(matrix: &Matrix<T>) -> Attempt<(Vec<Complex64>, Matrix<Complex64>)> {
     let Some((u, t)) = schur(complex(matrix)?)? else {
         return Ok(None);
     };

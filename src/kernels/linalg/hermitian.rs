@@ -1,12 +1,11 @@
 //! Eigenvalues and eigenvectors of Hermitian matrices: reduction to a real tridiagonal matrix, then implicit QL steps.
 
-use super::matrix::{Matrix, Scalar};
+use super::matrix::{Attempt, Matrix, Scalar};
 use super::qr::{reflect_left, reflect_right, reflector};
-use crate::OutOfMemory;
 
 /// Eigenvalues in ascending order, and the matrix whose columns are eigenvectors. The lower triangle is read.
 /// None when the steps do not converge, as with not-a-number.
-pub fn hermitian_eigen<T: Scalar>(matrix: &Matrix<T>) -> Result<Option<(Vec<f64>, Matrix<T>)>, OutOfMemory> {
+pub fn hermitian_eigen<T: Scalar>(matrix: &Matrix<T>) -> Attempt<(Vec<f64>, Matrix<T>)> {
     let n = matrix.rows;
     let mut a = matrix.copy()?;
     for i in 0..n {
@@ -74,7 +73,7 @@ fn ql<T: Scalar>(d: &mut [f64], e: &mut [f64], vectors: &mut Matrix<T>) -> bool 
             ql_step(d, e, vectors, l, m);
         }
     }
-    d.iter().all(|value| !value.is_nan())
+    n == 1 || d.iter().all(|value| !value.is_nan())
 }
 
 /// One implicit step on rows `l..=m`.

@@ -77,6 +77,9 @@ impl Scalar for Complex64 {
     }
 }
 
+/// What a method that may not converge, or not apply, gives; none then.
+pub type Attempt<T> = Result<Option<T>, OutOfMemory>;
+
 /// A dense matrix, row by row.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Matrix<T> {

@@ -22,7 +22,7 @@ pub use factor::{Lu, cholesky, cholesky_gradient, lu};
 pub use functions::{matrix_exponential, matrix_logarithm, matrix_square_root};
 pub use hermitian::hermitian_eigen;
 pub use least_squares::{least_squares, least_squares_regularized};
-pub use matrix::{Matrix, Scalar};
+pub use matrix::{Attempt, Matrix, Scalar};
 pub use qr::{qr, reflect_left, reflect_right, reflector};
 pub use schur::schur;
 pub use svd::{Svd, svd};

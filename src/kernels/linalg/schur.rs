@@ -1,6 +1,6 @@
 //! Schur's form of a complex matrix: Hessenberg's form, then QR steps with shifts.
 
-use super::matrix::{Matrix, Scalar};
+use super::matrix::{Attempt, Matrix, Scalar};
 use super::qr::{reflect_left, reflect_right, reflector};
 use crate::OutOfMemory;
 use num_complex::Complex64;
@@ -9,9 +9,7 @@ use num_complex::Complex64;
 const MOST_STEPS: usize = 40;
 
 /// A unitary `U` and an upper triangular `T` with `matrix = U T U^H`. None when the steps do not converge.
-pub fn schur(
-    mut t: Matrix<Complex64>,
-) -> Result<Option<(Matrix<Complex64>, Matrix<Complex64>)>, OutOfMemory> {
+pub fn schur(mut t: Matrix<Complex64>) -> Attempt<(Matrix<Complex64>, Matrix<Complex64>)> {
     let n = t.rows;
     let mut u = Matrix::identity(n, n)?;
     let mut sums = Vec::new();
@@ -27,7 +25,7 @@ pub fn schur(
     if t.data.iter().any(|value| !value.is_finite()) {
         return Ok(None);
     }
-    let (mut end, mut steps, mut total) = (n.saturating_sub(1), 0, 0);
+    let (mut end, mut steps, mut total) = (n.saturating_sub(1), 0usize, 0);
     while end > 0 {
         if is_small(&mut t, end - 1) {
             end -= 1;
@@ -65,7 +63,7 @@ fn is_small(t: &mut Matrix<Complex64>, i: usize) -> bool {
 
 /// The eigenvalue of the last two rows that is nearest to the last element; now and then something else.
 fn shift(t: &Matrix<Complex64>, end: usize, steps: usize) -> Complex64 {
-    if steps % 10 == 0 {
+    if steps.is_multiple_of(10) {
         let beyond = if end > 1 {
             t[(end - 1, end - 2)].re.abs()
         } else {

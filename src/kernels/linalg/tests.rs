@@ -142,12 +142,13 @@ fn tridiagonal_systems() {
     let right = real(4, 3);
     let product = tridiagonal_multiply((&above, &main, &below), &right).unwrap();
     let mut solved = product.copy().unwrap();
-    assert!(tridiagonal_solve((&above, &main, &below), &mut solved, true));
+    assert!(tridiagonal_solve((&above, &main, &below), &mut solved, true, 0.0));
     near(&solved, &right);
     assert!(!tridiagonal_solve(
         (&above, &main, &below),
         &mut product.copy().unwrap(),
-        false
+        false,
+        0.0
     ));
 }
 

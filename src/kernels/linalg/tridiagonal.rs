@@ -27,11 +27,12 @@ pub fn tridiagonal_multiply<T: Scalar>(
 }
 
 /// Solves a tridiagonal system in place; see [`tridiagonal_multiply`]. With `pivoting` neighbouring rows are exchanged
-/// where the lower has the larger element. False when a pivot is zero.
+/// where the lower has the larger element; pivots smaller than `least` become that. False when a pivot is zero.
 pub fn tridiagonal_solve<T: Scalar>(
     (above, main, below): (&[T], &[T], &[T]),
     right: &mut Matrix<T>,
     pivoting: bool,
+    least: f64,
 ) -> bool {
     let n = right.rows;
     if n == 0 {
@@ -51,6 +52,7 @@ pub fn tridiagonal_solve<T: Scalar>(
             std::mem::swap(&mut current, &mut next);
             right.swap_rows(i, i + 1);
         }
+        current[0] = away(current[0], least);
         if current[0] == zero {
             return false;
         }
@@ -62,6 +64,7 @@ pub fn tridiagonal_solve<T: Scalar>(
         rows.push(current);
         current = [next[1] - factor * current[1], next[2] - factor * current[2], zero];
     }
+    current[0] = away(current[0], least);
     if current[0] == zero {
         return false;
     }
@@ -79,4 +82,13 @@ pub fn tridiagonal_solve<T: Scalar>(
         }
     }
     true
+}
+
+/// A pivot, at least this large.
+fn away<T: Scalar>(pivot: T, least: f64) -> T {
+    if pivot.size() < least {
+        T::real(least)
+    } else {
+        pivot
+    }
 }

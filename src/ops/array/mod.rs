@@ -27,6 +27,8 @@ mod strided_slice;
 mod transpose;
 mod unique;
 
+pub use gather::position_text;
+
 use ff_op::Op;
 use ff_tensor::{DataType, Result, Shape, Tensor};
 

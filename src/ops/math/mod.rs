@@ -5,7 +5,7 @@ mod bincount;
 mod bits;
 mod cast;
 mod compare;
-mod complex;
+pub mod complex;
 mod cross;
 mod cumulative;
 mod division;
@@ -18,13 +18,17 @@ pub mod number;
 mod order;
 mod reduction;
 mod search;
+mod segment;
+mod segment_gradient;
 mod select;
+mod sparse_segment;
 mod special;
 mod top_k;
 mod unary;
 mod unary_gradient;
 
 pub use matmul_kernel::out_of_memory;
+pub use segment_gradient::first_extent;
 
 use ff_op::Op;
 
@@ -44,7 +48,9 @@ pub static OPS: &[&[&Op]] = &[
     matmul::OPS,
     reduction::OPS,
     search::OPS,
+    segment::OPS,
     select::OPS,
+    sparse_segment::OPS,
     special::OPS,
     top_k::OPS,
     unary::OPS,

@@ -1,0 +1,154 @@
+//! A value for each row of a sparse tensor that has none.
+
+use super::parts::{Sparse, check_parts, matrix};
+use crate::math::number::Number;
+use crate::movement::Writer;
+use ff_op::{Attrs, Gradient, GradientContext, Kernel, KernelContext, Op, OutputRef};
+use ff_tensor::{Bool, PartialShape, Result, Shape, Tensor, dim, ensure};
+
+/// The ops of this file.
+pub static OPS: &[&Op] = &[
+    &Op {
+        name: "SparseFillEmptyRows",
+        shape: |context| {
+            let rank = check_parts(context, 0)?;
+            context.input_with_rank(3, 0)?;
+            let count = context.input(0).dim(0);
+            let rows = context.input_as_i64s(2)?.and_then(|dims| dims.first().copied());
+            let rows = rows.filter(|&rows| rows >= 0).unwrap_or(dim::UNKNOWN);
+            context.set_output(0, PartialShape::new(&[dim::UNKNOWN, rank]));
+            context.set_output(1, PartialShape::of_rank(1));
+            context.set_output(2, PartialShape::new(&[rows]));
+            context.set_output(3, PartialShape::new(&[count]));
+            Ok(())
+        },
+        kernels: &[Kernel::native(fill)],
+        gradient: Gradient::Fn(gradient),
+        ..Op::PURE
+    },
+    &Op {
+        name: "SparseFillEmptyRowsGrad",
+        shape: |context| {
+            let map = context.input_with_rank(0, 1)?;
+            context.input_with_rank(1, 1)?;
+            context.set_output(0, map);
+            context.set_output(1, PartialShape::scalar());
+            Ok(())
+        },
+        kernels: &[Kernel::native(spread)],
+        gradient: Gradient::Missing,
+        ..Op::PURE
+    },
+];
+
+/// Values row by row, those of a row in their order; where each input value went.
+fn fill(context: &mut KernelContext) -> Result<()> {
+    let sparse = Sparse::read(context, 0)?;
+    let default = context.input(3)?.clone();
+    ensure!(sparse.rank() > 0, InvalidArgument, "Dense shape cannot be empty.");
+    let (rows, rank) = (sparse.dims[0], sparse.rank());
+    ensure!(
+        rows > 0 || sparse.count() == 0,
+        InvalidArgument,
+        "Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = {}",
+        sparse.count()
+    );
+    let mut counts = vec![0usize; Shape::new(&[rows])?.num_elements()];
+    for number in 0..sparse.count() {
+        let row = sparse.place(number)[0];
+        ensure!(
+            row >= 0,
+            InvalidArgument,
+            "indices({number}, 0) is invalid: {row} < 0"
+        );
+        ensure!(
+            row < rows,
+            InvalidArgument,
+            "indices({number}, 0) is invalid: {row} >= {rows}"
+        );
+        counts[row as usize] += 1;
+    }
+    let mut next = Vec::with_capacity(counts.len());
+    let mut total = 0;
+    for &count in &counts {
+        next.push(total);
+        total += count.max(1);
+    }
+    let mut places = vec![0i64; total * rank];
+    let mut values = Writer::new(sparse.values.dtype(), Shape::vector(total))?;
+    for (row, _) in counts.iter().enumerate().filter(|(_, count)| **count == 0) {
+        places[next[row] * rank] = row as i64;
+        values.copy(next[row], &default, 0, 1)?;
+    }
+    let mut map = Vec::with_capacity(sparse.count());
+    for number in 0..sparse.count() {
+        let place = sparse.place(number);
+        let to = next[place[0] as usize];
+        next[place[0] as usize] += 1;
+        places[to * rank..(to + 1) * rank].copy_from_slice(place);
+        values.copy(to, &sparse.values, number, 1)?;
+        map.push(to as i64);
+    }
+    let empty: Vec<Bool> = counts.iter().map(|&count| Bool::from(count == 0)).collect();
+    context.set_output(0, matrix(&places, total, rank)?)?;
+    context.set_output(1, values.finish()?)?;
+    context.set_output(2, Tensor::vector(&empty)?)?;
+    context.set_output(3, Tensor::vector(&map)?)
+}
+
+/// The incoming value where each value went; the sum of the others is for the one that filled up.
+fn spread(context: &mut KernelContext) -> Result<()> {
+    let map = context.input_i64s(0)?;
+    let count = context.input(1)?.num_elements();
+    if let Some(bad) = map.iter().find(|&&at| !(0..count as i64).contains(&at)) {
+        ff_tensor::bail!(
+            InvalidArgument,
+            "Elements in reverse index must be in [0, {count}) but got {bad}"
+        );
+    }
+    let (own, rest) = crate::match_number!(context.output_type(0), T => {
+        let incoming = context.input_slice::<T>(1)?;
+        let mut used = vec![false; count];
+        map.iter().for_each(|&at| used[at as usize] = true);
+        let own: Vec<T> = map.iter().map(|&at| incoming[at as usize]).collect();
+        let others = incoming.iter().zip(&used).filter(|(_, used)| !**used);
+        let rest = others.fold(T::default(), |sum, (&value, _)| Number::add(sum, value));
+        Ok((Tensor::vector(&own)?, Tensor::scalar(rest)?))
+    })?;
+    context.set_output(0, own)?;
+    context.set_output(1, rest)
+}
+
+fn gradient(context: &mut GradientContext) -> Result<()> {
+    let (incoming, map) = (context.incoming_or_zeros(1)?, context.output(3));
+    let attrs = Attrs::new().with("T", context.dtype(incoming));
+    let node = context.node_of("SparseFillEmptyRowsGrad", &[map, incoming], attrs)?;
+    context.set(1, OutputRef { node, index: 0 });
+    context.set(3, OutputRef { node, index: 1 });
+    Ok(())
+}
+
+#[cfg(test)]
+fn case(places: Tensor, values: Tensor, dims: [i64; 2], default: Tensor) -> crate::testing::Case {
+    crate::testing::Case::op("SparseFillEmptyRows").inputs([
+        places,
+        values,
+        crate::testing::vector(&dims),
+        default,
+    ])
+}
+
+crate::op_cases! {
+    filled: family(&["SparseFillEmptyRows"], &[FRACTIONS, INTEGERS].concat(), |_, dtype| {
+        case(t(&[3, 2], &[3i64, 0, 1, 2, 1, 0]), numbers(dtype, &[3], &[1.0, 2.0, 3.0]), [4, 3], numbers(dtype, &[], &[9.0]))
+    });
+    filled_with_text: case(t(&[1, 2], &[1i64, 0]), strings(&[1], &["a"]), [3, 1], strings(&[], &["-"]));
+    filled_all: case(t::<i64>(&[0, 2], &[]), vector::<f32>(&[]), [2, 3], scalar(9.0f32));
+    filled_nothing: case(t::<i64>(&[0, 2], &[]), vector::<f32>(&[]), [0, 3], scalar(9.0f32));
+    row_outside: case(t(&[1, 2], &[4i64, 0]), vector(&[1.0f32]), [4, 3], scalar(9.0f32)).fails(Code::InvalidArgument);
+    no_rows: case(t(&[1, 2], &[4i64, 0]), vector(&[1.0f32]), [0, 3], scalar(9.0f32)).fails(Code::InvalidArgument);
+    back: family(&["SparseFillEmptyRowsGrad"], &[FRACTIONS, INTEGERS].concat(), |op, dtype| {
+        Case::op(op).inputs([vector(&[3i64, 1]), numbers(dtype, &[4], &[1.0, 2.0, 3.0, 4.0])])
+    });
+    back_outside: Case::op("SparseFillEmptyRowsGrad").inputs([vector(&[4i64, 1]), vector(&[1.0f32, 2.0])]).fails(Code::InvalidArgument);
+}

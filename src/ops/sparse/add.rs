@@ -147,7 +147,7 @@ sized!(
     ff_tensor::Complex64: |x| f64::from(x.norm()), ff_tensor::Complex128: |x| x.norm(),
 );
 
-/// Sums whose size is below the threshold are left out.
+/// Sums of two values whose size is below the threshold are left out.
 fn add(context: &mut KernelContext) -> Result<()> {
     let (a, b) = (Sparse::read(context, 0)?, Sparse::read(context, 3)?);
     let threshold = real_scalar(context.input(6)?)?;
@@ -174,13 +174,16 @@ fn add_values<T: Measured>(
     let (x, y) = (a.values.as_slice::<T>()?, b.values.as_slice::<T>()?);
     let (mut kept, mut sums) = (Vec::new(), Vec::new());
     for &(i, j) in pairs {
-        let sum = match (i, j) {
-            (Some(i), Some(j)) => x[i].add(y[j]),
-            (Some(i), None) => x[i],
-            (None, Some(j)) => y[j],
+        let (sum, counts) = match (i, j) {
+            (Some(i), Some(j)) => {
+                let sum = x[i].add(y[j]);
+                (sum, threshold <= sum.magnitude())
+            }
+            (Some(i), None) => (x[i], true),
+            (None, Some(j)) => (y[j], true),
             (None, None) => continue,
         };
-        if threshold <= sum.magnitude() {
+        if counts {
             kept.push((i, j));
             sums.push(sum);
         }

@@ -296,7 +296,7 @@ pub extern "C" fn TFE_OpGetFlatInput(
 /// attribute.
 #[unsafe(no_mangle)]
 pub extern "C" fn TFE_OpGetAttrType(
-    op: Option<&TFE_Op>,
+    op: Handle<TFE_Op>,
     attr_name: Text,
     is_list: Out<c_uchar>,
     status: Option<&mut TF_Status>,
@@ -357,7 +357,7 @@ fn attr_kind(op: &OpRecord, name: Text, is_list: Out<c_uchar>) -> Result<Enum<TF
 /// argument, or the number is not known yet.
 #[unsafe(no_mangle)]
 pub extern "C" fn TFE_OpGetInputLength(
-    op: Option<&TFE_Op>,
+    op: Handle<TFE_Op>,
     input_name: Text,
     status: Option<&mut TF_Status>,
 ) -> c_int {
@@ -374,7 +374,7 @@ pub extern "C" fn TFE_OpGetInputLength(
 /// argument, or the number is not known yet.
 #[unsafe(no_mangle)]
 pub extern "C" fn TFE_OpGetOutputLength(
-    op: Option<&TFE_Op>,
+    op: Handle<TFE_Op>,
     output_name: Text,
     status: Option<&mut TF_Status>,
 ) -> c_int {

@@ -45,8 +45,7 @@ typedef struct TFE_Context TFE_Context;
 typedef struct TFE_ContextOptions TFE_ContextOptions;
 
 /**
- * A call of an op or function: its inputs, attributes and device. One thread at a time may use it. Its context must live
- * longer.
+ * A call of an op or function: its inputs, attributes and device. One thread at a time may use it.
  */
 typedef struct TFE_Op TFE_Op;
 
@@ -353,7 +352,7 @@ struct TFE_TensorHandle *TFE_OpGetFlatInput(const struct TFE_Op *op,
  * attribute.
  */
 TF_CAPI_EXPORT extern
-TF_AttrType TFE_OpGetAttrType(const struct TFE_Op *op,
+TF_AttrType TFE_OpGetAttrType(TFE_Op *op,
                                     const char *attr_name,
                                     unsigned char *is_list,
                                     TF_Status *status);
@@ -372,13 +371,13 @@ TF_AttrType TFE_OpNameGetAttrType(TFE_Context *ctx,
  * The number of inputs of an input argument: 1 unless it takes a list. -1 with INVALID_ARGUMENT when the op has no such
  * argument, or the number is not known yet.
  */
-TF_CAPI_EXPORT extern int TFE_OpGetInputLength(const struct TFE_Op *op, const char *input_name, TF_Status *status);
+TF_CAPI_EXPORT extern int TFE_OpGetInputLength(TFE_Op *op, const char *input_name, TF_Status *status);
 
 /**
  * The number of outputs of an output argument: 1 unless it is a list. -1 with INVALID_ARGUMENT when the op has no such
  * argument, or the number is not known yet.
  */
-TF_CAPI_EXPORT extern int TFE_OpGetOutputLength(const struct TFE_Op *op, const char *output_name, TF_Status *status);
+TF_CAPI_EXPORT extern int TFE_OpGetOutputLength(TFE_Op *op, const char *output_name, TF_Status *status);
 
 /**
  * Runs the call and puts its outputs, to be freed with `TFE_DeleteTensorHandle`, in `retvals`. `num_retvals` says how many

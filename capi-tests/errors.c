@@ -141,7 +141,8 @@ static void add_failing(const char* name, const char* inner) {
 
 static TF_Output three(void) { return constant(graph, "three", float_vector(3, (const float[]){1, 2, 3})); }
 
-/* Fetches through so many nodes that the reference optimizes the graph: from 4 on it puts bodies in the place of calls. */
+/* Fetches through so many nodes that the reference optimizes the graph: from 4 on it puts bodies in the place of
+ * calls. */
 static void fetch_far(const char* what, TF_Output output) {
     for (int i = 0; i < 6; ++i) {
         char name[64];

@@ -1,4 +1,4 @@
-/* What c_api_experimental.h adds: settings of compilation, checkpoints without a session, lists of shapes, and others. */
+/* What c_api_experimental.h adds: settings of compilation, checkpoints without a session, lists of shapes. */
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -147,8 +147,8 @@ static void about_ops(void) {
     static const struct {
         const char* op;
         int input;
-    } ROWS[] = {{"AddN", 0}, {"AddN", 1}, {"AddN", -1}, {"AddV2", 0}, {"NoSuchOp", 0}, {"IdentityN", 0}, {"ConcatV2", 0},
-                {"ConcatV2", 1}};
+    } ROWS[] = {{"AddN", 0}, {"AddN", 1}, {"AddN", -1}, {"AddV2", 0}, {"NoSuchOp", 0}, {"IdentityN", 0},
+                {"ConcatV2", 0}, {"ConcatV2", 1}};
     for (int i = 0; i < N_ELEMENTS(ROWS); ++i) {
         const char* name = TF_GetNumberAttrForOpListInput(ROWS[i].op, ROWS[i].input, fresh(status));
         printf("%s %d: %s\n", ROWS[i].op, ROWS[i].input, name ? name : "NULL");

@@ -45,7 +45,9 @@ pub struct GraphState {
 impl GraphState {
     /// An empty graph over all ops.
     pub fn new() -> Arc<GraphState> {
-        GraphState::of(Graph::new(registry()))
+        let mut graph = Graph::new(registry());
+        graph.requires_shape_functions = true;
+        GraphState::of(graph)
     }
 
     /// The state of this graph.

@@ -115,9 +115,14 @@ pub extern "C" fn TF_RemoveAllControlInputs(graph: Handle<TF_Graph>, op: Handle<
     });
 }
 
-/// Whether an op without a shape function is an error. All ops have one here, so that it makes no difference.
+/// Whether an op that was added without a shape function is an error, as it is unless this says otherwise. NULL is ignored.
 #[unsafe(no_mangle)]
-pub extern "C" fn TF_SetRequireShapeInferenceFns(_graph: Handle<TF_Graph>, _require: bool) {}
+pub extern "C" fn TF_SetRequireShapeInferenceFns(graph: Handle<TF_Graph>, require: bool) {
+    quiet((), || {
+        state(graph)?.lock().requires_shape_functions = require;
+        Ok(())
+    });
+}
 
 /// Makes the input `dst` read `new_src`. INVALID_ARGUMENT when either is not there or the types differ.
 #[unsafe(no_mangle)]

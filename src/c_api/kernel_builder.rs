@@ -172,7 +172,7 @@ pub extern "C" fn TF_KernelBuilder_Label(kernel_builder: Option<&mut TF_KernelBu
     });
 }
 
-/// Adds the kernel to those of this process and frees the builder, also on failure. NOT_FOUND when there is no such op.
+/// Adds the kernel to those of this process and frees the builder, also on failure. The op may be added later.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_RegisterKernelBuilder(
     _kernel_name: Text,
@@ -190,7 +190,8 @@ pub extern "C" fn TF_RegisterKernelBuilder(
                 functions: builder.functions,
             }),
         };
-        registry().add_kernel(&builder.op, kernel)
+        registry().add_kernel(&builder.op, kernel);
+        Ok(())
     });
 }
 

@@ -45,7 +45,11 @@ fn attr<T>(
     get: impl FnOnce(&Attrs, &str) -> Result<T>,
 ) -> Result<T> {
     let name = name.text("attr_name")?;
-    get(&given_mut(ctx, "ctx")?.node().attrs, &name)
+    get(&given_mut(ctx, "ctx")?.node().attrs, &name).map_err(|error| {
+        // What follows names the attribute, which the caller knows.
+        let text = error.message().split('\n').next().unwrap_or_default();
+        ff_tensor::Status::new(error.code(), text)
+    })
 }
 
 /// Reports that the kernel cannot be made.

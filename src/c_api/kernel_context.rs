@@ -129,7 +129,7 @@ pub struct TF_InputRange_Args {
     pub status: *mut TF_Status,
 }
 
-/// Finds the inputs of the input argument with this name. NOT_FOUND when there is none.
+/// Finds the inputs of the input argument with this name. INVALID_ARGUMENT when there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_InputRange(
     ctx: Option<&mut TF_OpKernelContext>,
@@ -140,10 +140,9 @@ pub extern "C" fn TF_InputRange(
     // SAFETY: NULL or a status of the caller's.
     let status = unsafe { args.status.as_mut() };
     guard(status, || {
-        let range = given_mut(ctx, "ctx")?
-            .context()
-            .node()
-            .input_range_of(&name.text("name")?)?;
+        let node = given_mut(ctx, "ctx")?.context().node();
+        let range = node.input_range_of(&name.text("name")?);
+        let range = range.map_err(|error| status!(InvalidArgument, "{}", error.message()))?;
         args.start = range.start as c_int;
         args.stop = range.end as c_int;
         Ok(())
@@ -219,24 +218,25 @@ pub extern "C" fn TF_ExpectedOutputDataType(
     })
 }
 
-/// Whether an input is in host memory: on a CPU it is. OUT_OF_RANGE when there is no such input.
+/// Whether the kernel asked to have an input in host memory and not in its device's: on a CPU there is no difference, and so it
+/// is false. OUT_OF_RANGE when there is no such input.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_IsHostMemoryInput(
     ctx: Option<&mut TF_OpKernelContext>,
     i: c_int,
     status: Option<&mut TF_Status>,
 ) -> bool {
-    guard(status, || given_mut(ctx, "ctx")?.input_index(i).map(|_| true))
+    guard(status, || given_mut(ctx, "ctx")?.input_index(i).map(|_| false))
 }
 
-/// Whether an output is in host memory: on a CPU it is. OUT_OF_RANGE when there is no such output.
+/// Whether the kernel asked to have an output in host memory: false, as for inputs. OUT_OF_RANGE when there is no such output.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_IsHostMemoryOutput(
     ctx: Option<&mut TF_OpKernelContext>,
     i: c_int,
     status: Option<&mut TF_Status>,
 ) -> bool {
-    guard(status, || given_mut(ctx, "ctx")?.output_index(i).map(|_| true))
+    guard(status, || given_mut(ctx, "ctx")?.output_index(i).map(|_| false))
 }
 
 /// The number of the step.

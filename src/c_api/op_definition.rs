@@ -48,6 +48,7 @@ pub extern "C" fn TF_RegisterOpDefinition(
     guard(status, || {
         let builder = *given_box(builder, "builder")?;
         let mut record = OpRecord::schema_only(Arc::new(builder.builder.finish()?));
+        record.has_shape_function = builder.shape.is_some();
         if let Some(function) = builder.shape {
             let shape: DynShapeFn = Arc::new(move |context| infer_with(function, context));
             record.shape = shape;
@@ -169,7 +170,8 @@ pub extern "C" fn TF_OpDefinitionBuilderDeprecated(
     });
 }
 
-/// Sets the function that infers the shapes of the outputs; without one they are unknown. It is called on any thread, when
+/// Sets the function that infers the shapes of the outputs; without one graphs take no node of the op, unless
+/// `TF_SetRequireShapeInferenceFns` says otherwise. It is called on any thread, when
 /// graphs are built and when they run; the context is valid during the call only.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_OpDefinitionBuilderSetShapeInferenceFunction(

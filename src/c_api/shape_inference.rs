@@ -261,11 +261,20 @@ pub extern "C" fn TF_ShapeInferenceContextSubshape(
             &given(unsafe { shape_handle.as_ref() }, "shape_handle")?.shape,
             start,
             end,
-        )?;
+        );
         // SAFETY: as above.
-        given_mut(unsafe { result.as_mut() }, "result")?.shape = part;
-        Ok(())
+        put_shape(part, unsafe { result.as_mut() })
     });
+}
+
+/// Puts a shape where it goes: one of which nothing is known, and the error, where it could not be made.
+fn put_shape(shape: Result<PartialShape>, result: Option<&mut TF_ShapeHandle>) -> Result<()> {
+    let (shape, outcome) = match shape {
+        Ok(shape) => (shape, Ok(())),
+        Err(error) => (PartialShape::unknown(), Err(error)),
+    };
+    given_mut(result, "result")?.shape = shape;
+    outcome
 }
 
 fn subshape(shape: &PartialShape, start: i64, end: i64) -> Result<PartialShape> {
@@ -275,8 +284,15 @@ fn subshape(shape: &PartialShape, start: i64, end: i64) -> Result<PartialShape> 
     let rank = dims.len() as i64;
     let place = |index: i64| if index < 0 { index + rank } else { index.min(rank) };
     let (from, to) = (place(start), place(end));
+    for (what, given, index) in [("start", start, from), ("end", end, to)] {
+        ensure!(
+            index >= 0,
+            InvalidArgument,
+            "Subshape {what} out of bounds: {given}, for shape with rank {rank}"
+        );
+    }
     ensure!(
-        0 <= from && from <= to,
+        from <= to,
         InvalidArgument,
         "Subshape must have computed start <= end, but is {from} and {to} (computed from start {start} and end {end} over shape with rank {rank})"
     );

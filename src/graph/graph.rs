@@ -56,6 +56,8 @@ pub struct Graph {
     given_values: FxHashMap<NodeId, Arc<TensorProto>>,
     /// Versions of producer and consumers, as in the GraphDef.
     pub versions: VersionDef,
+    /// Whether ops that were added at run time must have a shape function: a client's graph asks for it.
+    pub requires_shape_functions: bool,
 }
 
 impl Graph {
@@ -77,6 +79,7 @@ impl Graph {
             by_name: NameIndex::default(),
             given_values: FxHashMap::default(),
             versions,
+            requires_shape_functions: false,
         }
     }
 

@@ -10,6 +10,12 @@ impl Graph {
     /// Infers the shapes of a node's outputs from its inputs. INVALID_ARGUMENT when the inputs do not fit the op.
     pub fn infer_shapes(&mut self, id: NodeId) -> Result<()> {
         let node = self.node(id);
+        ensure!(
+            node.info.op.has_shape_function || !self.requires_shape_functions,
+            InvalidArgument,
+            "No shape inference function exists for op '{}', did you forget to define it?",
+            node.info.op_name()
+        );
         let shapes: SmallVec<[PartialShape; 2]> = node
             .inputs
             .iter()

@@ -256,6 +256,8 @@ pub struct OpRecord {
     pub effects: Effects,
     /// Infers and validates shapes.
     pub shape: DynShapeFn,
+    /// Whether `shape` was given; if not, nothing is known of the outputs.
+    pub has_shape_function: bool,
     /// Computes what a node keeps for its kernel.
     pub prepare: Option<PrepareFn>,
     /// Kernels; empty for an op that can be imported but not run.
@@ -273,6 +275,7 @@ impl OpRecord {
             def,
             effects: op.effects,
             shape: Arc::new(op.shape),
+            has_shape_function: true,
             prepare: op.prepare,
             kernels: op
                 .kernels
@@ -295,6 +298,8 @@ impl OpRecord {
             def,
             effects,
             shape: Arc::new(crate::shapes::unknown),
+            // The reference has one, which is not known here.
+            has_shape_function: true,
             prepare: None,
             kernels: Vec::new(),
             lower: None,

@@ -3,7 +3,7 @@
 use crate::{KernelRecord, Op, OpRecord, schema};
 use ff_proto::OpDef;
 use ff_tensor::{Result, Status, bail, status};
-use parking_lot::RwLock;
+use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
@@ -23,6 +23,8 @@ pub struct Registry {
     records: RwLock<FxHashMap<String, Arc<OpRecord>>>,
     /// Names of ops added at run time, in order.
     added: RwLock<Vec<String>>,
+    /// Kernels of ops that are not there yet.
+    waiting: Mutex<FxHashMap<String, Vec<KernelRecord>>>,
 }
 
 impl Registry {
@@ -36,6 +38,7 @@ impl Registry {
             statics,
             records: RwLock::default(),
             added: RwLock::default(),
+            waiting: Mutex::default(),
         }
     }
 
@@ -58,23 +61,36 @@ impl Registry {
     }
 
     /// Adds an op at run time. ALREADY_EXISTS when the name is taken.
-    pub fn add(&self, record: OpRecord) -> Result<()> {
+    pub fn add(&self, mut record: OpRecord) -> Result<()> {
         let name = record.def.name.clone();
         let mut records = self.records.write();
         if records.contains_key(&name) || schema::find(&name).is_some() {
             bail!(AlreadyExists, "Op with name {name}");
         }
+        record
+            .kernels
+            .extend(self.waiting.lock().remove(&name).unwrap_or_default());
         records.insert(name.clone(), Arc::new(record));
         self.added.write().push(name);
         Ok(())
     }
 
-    /// Adds a kernel to an op at run time. Nodes that exist keep the record they have. NOT_FOUND without such an op.
-    pub fn add_kernel(&self, op: &str, kernel: KernelRecord) -> Result<()> {
-        let mut record = (*self.find(op)?).clone();
-        record.kernels.push(kernel);
-        self.records.write().insert(op.to_string(), Arc::new(record));
-        Ok(())
+    /// Adds a kernel to an op at run time; it waits for an op that is not there yet. Nodes that exist keep the record they
+    /// have.
+    pub fn add_kernel(&self, op: &str, kernel: KernelRecord) {
+        match self.find(op) {
+            Ok(record) => {
+                let mut record = (*record).clone();
+                record.kernels.push(kernel);
+                self.records.write().insert(op.to_string(), Arc::new(record));
+            }
+            Err(_) => self
+                .waiting
+                .lock()
+                .entry(op.to_string())
+                .or_default()
+                .push(kernel),
+        }
     }
 
     /// Every schema: the built-in ones by name, then those added at run time.

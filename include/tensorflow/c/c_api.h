@@ -1584,9 +1584,11 @@ TF_CAPI_EXPORT extern void TF_SetRequestedDevice(TF_Graph *graph, TF_Operation *
 TF_CAPI_EXPORT extern void TF_RemoveAllControlInputs(TF_Graph *graph, TF_Operation *op);
 
 /**
- * Whether an op without a shape function is an error. All ops have one here, so that it makes no difference.
+ * Whether an op that was added without a shape function is an error, as it is unless this says otherwise. NULL is ignored.
  */
-TF_CAPI_EXPORT extern void TF_SetRequireShapeInferenceFns(TF_Graph *_graph, bool _require);
+TF_CAPI_EXPORT extern
+void TF_SetRequireShapeInferenceFns(TF_Graph *graph,
+                                    bool require);
 
 /**
  * Makes the input `dst` read `new_src`. INVALID_ARGUMENT when either is not there or the types differ.

@@ -152,7 +152,7 @@ TF_CAPI_EXPORT extern void TF_KernelBuilder_Priority(TF_KernelBuilder *kernel_bu
 TF_CAPI_EXPORT extern void TF_KernelBuilder_Label(TF_KernelBuilder *kernel_builder, const char *label);
 
 /**
- * Adds the kernel to those of this process and frees the builder, also on failure. NOT_FOUND when there is no such op.
+ * Adds the kernel to those of this process and frees the builder, also on failure. The op may be added later.
  */
 TF_CAPI_EXPORT extern
 void TF_RegisterKernelBuilder(const char *_kernel_name,
@@ -376,7 +376,7 @@ void TF_GetInput(TF_OpKernelContext *ctx,
                  TF_Status *status);
 
 /**
- * Finds the inputs of the input argument with this name. NOT_FOUND when there is none.
+ * Finds the inputs of the input argument with this name. INVALID_ARGUMENT when there is none.
  */
 TF_CAPI_EXPORT extern void TF_InputRange(TF_OpKernelContext *ctx, const char *name, TF_InputRange_Args *args);
 
@@ -415,14 +415,21 @@ TF_CAPI_EXPORT extern void TF_OpKernelContext_Failure(TF_OpKernelContext *ctx, T
 TF_CAPI_EXPORT extern TF_DataType TF_ExpectedOutputDataType(TF_OpKernelContext *ctx, int i);
 
 /**
- * Whether an input is in host memory: on a CPU it is. OUT_OF_RANGE when there is no such input.
+ * Whether the kernel asked to have an input in host memory and not in its device's: on a CPU there is no difference, and so it
+ * is false. OUT_OF_RANGE when there is no such input.
  */
-TF_CAPI_EXPORT extern bool TF_IsHostMemoryInput(TF_OpKernelContext *ctx, int i, TF_Status *status);
+TF_CAPI_EXPORT extern
+bool TF_IsHostMemoryInput(TF_OpKernelContext *ctx,
+                          int i,
+                          TF_Status *status);
 
 /**
- * Whether an output is in host memory: on a CPU it is. OUT_OF_RANGE when there is no such output.
+ * Whether the kernel asked to have an output in host memory: false, as for inputs. OUT_OF_RANGE when there is no such output.
  */
-TF_CAPI_EXPORT extern bool TF_IsHostMemoryOutput(TF_OpKernelContext *ctx, int i, TF_Status *status);
+TF_CAPI_EXPORT extern
+bool TF_IsHostMemoryOutput(TF_OpKernelContext *ctx,
+                           int i,
+                           TF_Status *status);
 
 /**
  * The number of the step.

@@ -120,7 +120,8 @@ void TF_OpDefinitionBuilderDeprecated(TF_OpDefinitionBuilder *builder,
                                       const char *explanation);
 
 /**
- * Sets the function that infers the shapes of the outputs; without one they are unknown. It is called on any thread, when
+ * Sets the function that infers the shapes of the outputs; without one graphs take no node of the op, unless
+ * `TF_SetRequireShapeInferenceFns` says otherwise. It is called on any thread, when
  * graphs are built and when they run; the context is valid during the call only.
  */
 TF_CAPI_EXPORT extern

@@ -20,6 +20,7 @@ pub mod lookup;
 pub mod math;
 mod movement;
 pub mod nn;
+pub mod quantize;
 pub mod random;
 pub mod sparse;
 pub mod spectral;
@@ -55,6 +56,7 @@ pub static DOMAINS: &[&[&[&Op]]] = &[
     data_flow::OPS,
     functional::OPS,
     image::OPS,
+    image::CODECS,
     io::OPS,
     linalg::OPS,
     list::OPS,
@@ -62,6 +64,7 @@ pub static DOMAINS: &[&[&[&Op]]] = &[
     lookup::OPS,
     math::OPS,
     nn::OPS,
+    quantize::OPS,
     random::OPS,
     sparse::OPS,
     spectral::OPS,

@@ -106,6 +106,8 @@ def differs(ours, theirs):
         return f"{len(ours)} outputs, the reference has {len(theirs)}"
     for index, (proto, right) in enumerate(zip(ours, theirs)):
         left, right = tf.make_ndarray(proto), np.asarray(right)
+        # Quantized numbers come as records of one field.
+        left, right = (x[x.dtype.names[0]] if x.dtype.names else x for x in (left, right))
         dtype = tf.as_dtype(proto.dtype)
         if left.shape != right.shape:
             return f"output {index} has shape {left.shape}, the reference's {right.shape}"

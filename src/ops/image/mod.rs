@@ -1,6 +1,7 @@
 //! Image ops: resizing, cropping, colours, boxes, patches.
 
 mod boxes;
+mod codec;
 mod color;
 mod combined_suppression;
 mod crop_and_resize;
@@ -32,6 +33,9 @@ pub static OPS: &[&[&Op]] = &[
     scale_and_translate::OPS,
     suppression::OPS,
 ];
+
+/// The ops of image files.
+pub static CODECS: &[&[&Op]] = codec::OPS;
 
 /// Sets output 0 to `[batch, height, width, channels]`, where the value of an input says height and width.
 fn set_sized_image(context: &mut ShapeContext, batch: i64, size: usize, channels: i64) -> Result<()> {

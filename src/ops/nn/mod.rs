@@ -17,7 +17,7 @@ mod global_normalization;
 mod isotonic;
 mod loss;
 mod max_places;
-mod pool;
+pub mod pool;
 mod recurrent;
 mod response_normalization;
 mod softmax;

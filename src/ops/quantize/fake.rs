@@ -56,9 +56,7 @@ pub static OPS: &[&Op] = &[
             Ok(())
         },
         kernels: &[Kernel::native(|context| vars(context, true))],
-        gradient: Gradient::Fn(|context| {
-            vars_gradient(context, "FakeQuantWithMinMaxVarsPerChannelGradient")
-        }),
+        gradient: Gradient::Fn(|context| vars_gradient(context, "FakeQuantWithMinMaxVarsPerChannelGradient")),
         ..ARGS
     },
     &Op {
@@ -271,10 +269,7 @@ fn vars_gradient(context: &mut GradientContext, op: &str) -> Result<()> {
 
 #[cfg(test)]
 fn some() -> Tensor {
-    crate::testing::t(
-        &[2, 4],
-        &[-9.0f32, -1.26, -0.1, 0.0, 0.3, 0.555, 2.49, 7.0],
-    )
+    crate::testing::t(&[2, 4], &[-9.0f32, -1.26, -0.1, 0.0, 0.3, 0.555, 2.49, 7.0])
 }
 
 crate::op_cases! {

@@ -291,11 +291,7 @@ fn gradient(context: &mut GradientContext) -> Result<()> {
 
 #[cfg(test)]
 fn some(dtype: DataType) -> Tensor {
-    crate::testing::numbers(
-        dtype,
-        &[2, 4],
-        &[-9.0, -1.26, -0.1, 0.0, 0.3, 0.555, 2.49, 7.0],
-    )
+    crate::testing::numbers(dtype, &[2, 4], &[-9.0, -1.26, -0.1, 0.0, 0.3, 0.555, 2.49, 7.0])
 }
 
 crate::op_cases! {

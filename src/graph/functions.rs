@@ -45,6 +45,31 @@ impl FunctionBody {
         Assembly::new(registry, library, function, &def)?.assemble(shapes, handles)
     }
 
+    /// The gradient of a function as `SymbolicGradient` means it: arguments are the function's, then a gradient for each of
+    /// its results; results are gradients of its arguments, zeros where nothing flows.
+    pub fn symbolic_gradient(
+        registry: &Arc<Registry>,
+        library: &Arc<FunctionLibrary>,
+        function: &FunctionRef,
+    ) -> Result<FunctionBody> {
+        let forward = Self::instantiate(registry, library, function)?;
+        let (graph, incoming, results) = crate::gradient_functions::gradient_graph(&forward)?;
+        let FunctionBody {
+            arguments, signature, ..
+        } = forward;
+        let signature = FunctionSignature {
+            inputs: [&signature.inputs[..], &signature.outputs].concat(),
+            outputs: signature.inputs,
+        };
+        Ok(FunctionBody {
+            graph,
+            arguments: [arguments, incoming].concat(),
+            results,
+            targets: Vec::new(),
+            signature,
+        })
+    }
+
     /// Types of arguments and results.
     pub fn signature(&self) -> FunctionSignature {
         self.signature.clone()

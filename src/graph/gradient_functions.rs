@@ -152,6 +152,31 @@ fn add_body_gradients(
     Ok(gradients)
 }
 
+/// A body with its gradient beside it: the graph, an argument for the gradient of each result, and the gradients of the
+/// arguments.
+pub fn gradient_graph(body: &FunctionBody) -> Result<(Graph, Vec<OutputRef>, Vec<OutputRef>)> {
+    let mut graph = body.graph().clone();
+    let all: Vec<usize> = (0..body.results().len()).collect();
+    let incoming = add_incoming(&mut graph, body, &all)?;
+    let scope = free_name(&graph, "symbolic");
+    // A host of its own for functions that are made on the way: they stay in the library.
+    let mut copy = graph.clone();
+    let mut outer = Host::new(&mut copy, &scope);
+    let found = add_body_gradients(&mut outer, &mut graph, body, &all, body.arguments(), &incoming)?;
+    let mut host = Host::new(&mut graph, &scope);
+    let mut gradients = Vec::with_capacity(found.len());
+    for (argument, gradient) in body.arguments().iter().zip(found) {
+        gradients.push(match gradient {
+            Some(gradient) => gradient,
+            None => OutputRef {
+                node: host.add_node("ZerosLike", "ZerosLike", &[*argument], Attrs::new())?,
+                index: 0,
+            },
+        });
+    }
+    Ok((graph, incoming, gradients))
+}
+
 /// A differentiated body taken apart.
 struct Split {
     /// Nodes of the forward function, without its arguments.

@@ -28,7 +28,8 @@ pub trait FunctionHost: Send + Sync {
     /// A function's types. NOT_FOUND when the library has no such function.
     fn signature(&self, function: &FunctionRef) -> Result<FunctionSignature>;
 
-    /// Makes a function ready to run; hosts keep the result. UNIMPLEMENTED where nothing can run.
+    /// Makes a function ready to run; hosts keep the result. The gradient of a function is called `SymbolicGradient`, with
+    /// the function as its attribute `f`. UNIMPLEMENTED where nothing can run.
     fn instantiate(&self, function: &FunctionRef) -> Result<Arc<dyn Callable>>;
 
     /// The result shapes for these argument shapes, and what handles among the results hold.

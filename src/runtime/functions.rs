@@ -40,7 +40,14 @@ impl Functions {
         if let Some(ready) = self.ready.read().get(&key) {
             return Ok(ready.clone());
         }
-        let body = FunctionBody::instantiate(&self.registry, &self.library, function)?;
+        let body = match function.name.as_str() {
+            // Named by its op; the function is an attribute.
+            "SymbolicGradient" => {
+                let forward = function.attrs.func("f")?;
+                FunctionBody::symbolic_gradient(&self.registry, &self.library, forward)?
+            }
+            _ => FunctionBody::instantiate(&self.registry, &self.library, function)?,
+        };
         let signature = body.signature();
         let made = Arc::new(Function {
             name: function.name.clone(),

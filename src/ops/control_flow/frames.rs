@@ -23,6 +23,16 @@ static REF_SWITCH: Op = Op {
     name: "RefSwitch",
     ..SWITCH
 };
+static SWITCH_N: Op = Op {
+    name: "_SwitchN",
+    kernels: &[Kernel::native(|context| {
+        let (index, count) = (context.input_i64(1)?, context.num_outputs());
+        let index = usize::try_from(index).map_or(count, |index| index);
+        context.forward(0, index.min(count.saturating_sub(1)));
+        Ok(())
+    })],
+    ..SWITCH
+};
 static MERGE: Op = Op {
     name: "Merge",
     shape: merge_shape,
@@ -90,6 +100,7 @@ static ABORT: Op = Op {
 pub static OPS: &[&Op] = &[
     &SWITCH,
     &REF_SWITCH,
+    &SWITCH_N,
     &MERGE,
     &REF_MERGE,
     &ENTER,

@@ -1,7 +1,7 @@
 //! Calls of a function.
 
 use ff_op::{Callable, FunctionRef, Gradient, HandleShapes, Kernel, KernelContext, Op, ShapeContext};
-use ff_tensor::{PartialShape, Result, Shape, Tensor, ensure};
+use ff_tensor::{PartialShape, Result, Shape, Tensor, bail, ensure};
 use std::sync::Arc;
 
 static PARTITIONED_CALL: Op = Op {
@@ -45,8 +45,59 @@ static FAKE_PARAM: Op = Op {
     ..Op::PURE
 };
 
+/// A call on the device that the first input names, which must be a CPU of this process.
+static REMOTE_CALL: Op = Op {
+    name: "RemoteCall",
+    shape: |context| {
+        let function = context.attrs().func("f")?.clone();
+        context.input_with_rank(0, 0)?;
+        call_shape(context, &function, 1)
+    },
+    kernels: &[Kernel::native(|context| {
+        let target = context.input(0)?;
+        let [name] = target.strings()? else {
+            bail!(InvalidArgument, "target must be a scalar");
+        };
+        let name = String::from_utf8_lossy(name.as_bytes()).to_ascii_lowercase();
+        let elsewhere = name.contains("job:") && !name.contains("job:localhost");
+        ensure!(
+            name.contains("cpu") && !elsewhere,
+            InvalidArgument,
+            "{name} unknown device."
+        );
+        let function = instantiate(context, context.attrs().func("f")?)?;
+        let arguments = arguments(context, 1)?;
+        let results = function.run(context.host(), arguments)?;
+        set_results(context, results)
+    })],
+    gradient: Gradient::Missing,
+    ..Op::WRITES
+};
+
+/// Which of some types of devices the node runs on.
+static DEVICE_INDEX: Op = Op {
+    name: "DeviceIndex",
+    shape: ff_op::shapes::scalar,
+    kernels: &[Kernel::native(|context| {
+        let names = context.attrs().strings("device_names")?;
+        let index = names
+            .iter()
+            .position(|name| &name[..] == b"CPU")
+            .unwrap_or(names.len());
+        context.set_output(0, Tensor::scalar(index as i32)?)
+    })],
+    gradient: Gradient::NotDifferentiable,
+    ..Op::READS
+};
+
 /// The ops of this file.
-pub static OPS: &[&Op] = &[&PARTITIONED_CALL, &STATEFUL_PARTITIONED_CALL, &FAKE_PARAM];
+pub static OPS: &[&Op] = &[
+    &PARTITIONED_CALL,
+    &STATEFUL_PARTITIONED_CALL,
+    &FAKE_PARAM,
+    &REMOTE_CALL,
+    &DEVICE_INDEX,
+];
 
 /// A function that a node names, ready to run.
 pub fn instantiate(context: &KernelContext, function: &FunctionRef) -> Result<Arc<dyn Callable>> {

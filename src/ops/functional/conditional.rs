@@ -57,8 +57,27 @@ static STATELESS_CASE: Op = Op {
     ..CASE
 };
 
-/// The ops of this file.
-pub static OPS: &[&Op] = &[&IF, &STATELESS_IF, &CASE, &STATELESS_CASE];
+/// Whether a value counts as true.
+static TO_BOOL: Op = Op {
+    name: "ToBool",
+    shape: ff_op::shapes::scalar,
+    kernels: &[Kernel::native(|context| {
+        let is_true = truth(context.input(0)?)?;
+        context.set_output(0, Tensor::scalar(ff_tensor::Bool::from(is_true))?)
+    })],
+    gradient: Gradient::NotDifferentiable,
+    ..Op::PURE
+};
+
+/// The ops of this file; names with an underscore are those of graphs that the reference has lowered.
+pub static OPS: &[&Op] = &[
+    &IF,
+    &STATELESS_IF,
+    &Op { name: "_If", ..IF },
+    &CASE,
+    &STATELESS_CASE,
+    &TO_BOOL,
+];
 
 /// What all branches agree on; unless the node itself says more by `output_shapes`.
 fn branch_shapes(context: &mut ShapeContext, branches: &[FunctionRef]) -> Result<()> {

@@ -2,12 +2,22 @@
 
 mod call;
 mod conditional;
+mod for_loop;
 mod function_builder;
 mod gradient;
 mod lower;
+mod map_defun;
+mod symbolic_gradient;
 mod while_loop;
 
 use ff_op::Op;
 
 /// The lists of this folder's files.
-pub static OPS: &[&[&Op]] = &[call::OPS, conditional::OPS, while_loop::OPS];
+pub static OPS: &[&[&Op]] = &[
+    call::OPS,
+    conditional::OPS,
+    for_loop::OPS,
+    map_defun::OPS,
+    symbolic_gradient::OPS,
+    while_loop::OPS,
+];

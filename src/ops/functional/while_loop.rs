@@ -20,7 +20,14 @@ static STATELESS_WHILE: Op = Op {
 };
 
 /// The ops of this file.
-pub static OPS: &[&Op] = &[&WHILE, &STATELESS_WHILE];
+pub static OPS: &[&Op] = &[
+    &WHILE,
+    &STATELESS_WHILE,
+    &Op {
+        name: "_While",
+        ..WHILE
+    },
+];
 
 /// What the state and the body's results have in common; repeated until that no longer changes.
 fn shape(context: &mut ShapeContext) -> Result<()> {

@@ -21,6 +21,7 @@ mod stack;
 mod stage;
 mod store;
 mod tensor_array;
+mod tensor_array_gradients;
 mod tensor_array_ops;
 #[cfg(test)]
 mod tensor_array_tests;

@@ -1,7 +1,7 @@
 //! Ops on tensor arrays, in three versions: with handles that are references to names, names, and resources.
 
 use super::tensor_array::{Settings, TensorArray};
-use super::{handle, rows};
+use super::{handle, rows, tensor_array_gradients as gradients};
 use crate::movement::Writer;
 use ff_op::{Gradient, Kernel, KernelContext, Op, ShapeContext, shapes};
 use ff_tensor::{DataType, PartialShape, Result, Shape, Tensor, bail, ensure, status};
@@ -79,6 +79,7 @@ pub static OPS: &[&Op] = &[
     },
     &Op {
         name: "TensorArrayV3",
+        gradient: Gradient::NotDifferentiable,
         ..MAKE
     },
     &Op {
@@ -91,10 +92,12 @@ pub static OPS: &[&Op] = &[
     },
     &Op {
         name: "TensorArrayGradV3",
+        gradient: Gradient::NotDifferentiable,
         ..GRADIENT
     },
     &Op {
         name: "TensorArrayGradWithShape",
+        gradient: Gradient::NotDifferentiable,
         ..GRADIENT
     },
     &Op {
@@ -107,6 +110,7 @@ pub static OPS: &[&Op] = &[
     },
     &Op {
         name: "TensorArrayWriteV3",
+        gradient: Gradient::Fn(gradients::write),
         ..WRITE
     },
     &Op {
@@ -119,6 +123,7 @@ pub static OPS: &[&Op] = &[
     },
     &Op {
         name: "TensorArrayReadV3",
+        gradient: Gradient::Fn(gradients::read),
         ..READ
     },
     &Op {
@@ -135,6 +140,7 @@ pub static OPS: &[&Op] = &[
     },
     &Op {
         name: "TensorArrayGatherV3",
+        gradient: Gradient::Fn(gradients::gather),
         ..GATHER
     },
     &Op {
@@ -151,6 +157,7 @@ pub static OPS: &[&Op] = &[
     },
     &Op {
         name: "TensorArrayScatterV3",
+        gradient: Gradient::Fn(gradients::scatter),
         ..SCATTER
     },
     &Op {
@@ -163,6 +170,7 @@ pub static OPS: &[&Op] = &[
     },
     &Op {
         name: "TensorArrayConcatV3",
+        gradient: Gradient::Fn(gradients::concat),
         ..CONCAT
     },
     &Op {
@@ -175,6 +183,7 @@ pub static OPS: &[&Op] = &[
     },
     &Op {
         name: "TensorArraySplitV3",
+        gradient: Gradient::Fn(gradients::split),
         ..SPLIT
     },
     &Op {
@@ -187,6 +196,7 @@ pub static OPS: &[&Op] = &[
     },
     &Op {
         name: "TensorArraySizeV3",
+        gradient: Gradient::NotDifferentiable,
         ..SIZE
     },
     &Op {
@@ -199,6 +209,7 @@ pub static OPS: &[&Op] = &[
     },
     &Op {
         name: "TensorArrayCloseV3",
+        gradient: Gradient::NotDifferentiable,
         ..CLOSE
     },
 ];

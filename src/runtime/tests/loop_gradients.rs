@@ -177,3 +177,55 @@ fn ops_without_a_gradient_are_named() {
         );
     }
 }
+
+/// `y = sum over i of array[i]^2` where the array holds the rows of x: written, read and squared without a loop.
+#[test]
+fn arrays_without_a_loop() {
+    let mut graph = graph();
+    let x = placeholder(&mut graph, "x", DataType::FLOAT);
+    let size = constant(&mut graph, "size", Tensor::scalar(3i32).unwrap());
+    let array = NodeBuilder::new("TensorArrayV3", "array")
+        .input(size)
+        .attr("dtype", DataType::FLOAT);
+    let array = array.finish(&mut graph).unwrap();
+    let (handle, flow) = (
+        first(array),
+        OutputRef {
+            node: array,
+            index: 1,
+        },
+    );
+    let all = constant(&mut graph, "all", Tensor::vector(&[0i32, 1, 2]).unwrap());
+    let filled = op(
+        &mut graph,
+        "TensorArrayScatterV3",
+        "fill",
+        &[handle, all, x, flow],
+    );
+    let middle = constant(&mut graph, "middle", Tensor::scalar(1i32).unwrap());
+    let read = |graph: &mut Graph, name: &str, op: &str, index: OutputRef| {
+        let node = NodeBuilder::new(op, name)
+            .input(handle)
+            .input(index)
+            .input(filled)
+            .attr("dtype", DataType::FLOAT);
+        first(node.finish(graph).unwrap())
+    };
+    let once = read(&mut graph, "once", "TensorArrayReadV3", middle);
+    let square = op(&mut graph, "Square", "square", &[once]);
+    let gradient = add_gradients(&mut graph, &[square], &[x], &[], None).unwrap()[0].unwrap();
+    let session = Session::new(Arc::new(Mutex::new(graph)), SessionOptions::default()).unwrap();
+    let feeds = [(x, Tensor::vector(&[1f32, 5.0, 3.0]).unwrap())];
+    for _ in 0..2 {
+        let response = session.run(&RunRequest {
+            feeds: &feeds,
+            fetches: &[gradient, square],
+            targets: &[],
+            options: None,
+            want_metadata: false,
+        });
+        let outputs = response.unwrap().outputs;
+        assert_eq!(outputs[0].as_slice::<f32>().unwrap(), [0.0, 10.0, 0.0]);
+        assert_eq!(outputs[1].single::<f32>().unwrap(), 25.0);
+    }
+}

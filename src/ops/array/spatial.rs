@@ -83,12 +83,12 @@ fn depth_shape(context: &mut ShapeContext) -> Result<()> {
     let (channel, space) = if channels_first { (1, [2, 3]) } else { (3, [1, 2]) };
     let mut output = input.clone();
     if context.node().op_name() == "DepthToSpace" {
-        output = output.with_dim(channel, divided(input.dim(channel), size * size)?)?;
+        output = output.with_dim(channel, divided(input.dim(channel), dim::mul(size, size)?)?)?;
         for axis in space {
             output = output.with_dim(axis, dim::mul(input.dim(axis), size)?)?;
         }
     } else {
-        output = output.with_dim(channel, dim::mul(input.dim(channel), size * size)?)?;
+        output = output.with_dim(channel, dim::mul(input.dim(channel), dim::mul(size, size)?)?)?;
         for axis in space {
             output = output.with_dim(axis, divided(input.dim(axis), size)?)?;
         }

@@ -150,14 +150,16 @@ fn rows(tensor: &Tensor) -> Result<Vec<Tensor>> {
         tensor.shape()
     );
     let shape = Shape::new(&tensor.dims()[1..])?;
-    let width = shape.num_elements();
-    (0..tensor.dims()[0] as usize)
-        .map(|row| {
-            let mut writer = Writer::new(tensor.dtype(), shape.clone())?;
-            writer.copy(0, tensor, row * width, width)?;
-            writer.finish()
-        })
-        .collect()
+    let (count, width) = (tensor.dims()[0] as usize, shape.num_elements());
+    let mut rows = Vec::new();
+    rows.try_reserve(count)
+        .map_err(|_| status!(ResourceExhausted, "OOM when taking {count} rows of a tensor"))?;
+    for row in 0..count {
+        let mut writer = Writer::new(tensor.dtype(), shape.clone())?;
+        writer.copy(0, tensor, row * width, width)?;
+        rows.push(writer.finish()?);
+    }
+    Ok(rows)
 }
 
 fn from_tensor(context: &mut KernelContext) -> Result<()> {

@@ -102,6 +102,8 @@ impl Executable {
         (self.node.op.shape)(&mut context)?;
         let mut read = context.values_read();
         let (outputs, _) = context.finish();
+        let output_shapes = outputs.iter().map(|shape| self.output_shape(shape));
+        let output_shapes = output_shapes.collect::<Result<_>>()?;
         let program = match self.body {
             Body::Lowered(lower) => Some(self.compile(lower, inputs, host, &mut read)?),
             _ => None,
@@ -113,9 +115,17 @@ impl Executable {
             input_values: values
                 .filter_map(|(index, value)| Some((index, tensor(value)?.clone())))
                 .collect(),
-            output_shapes: outputs.iter().map(PartialShape::to_shape).collect(),
+            output_shapes,
             program,
         })
+    }
+
+    /// A full shape, if all of it is known. INVALID_ARGUMENT when its elements cannot be counted.
+    fn output_shape(&self, shape: &PartialShape) -> Result<Option<Shape>> {
+        let dims = shape.dims().filter(|_| shape.is_fully_known());
+        dims.map(Shape::new)
+            .transpose()
+            .map_err(|error| error.suffixed(&format!(" at {}", self.node.describe())))
     }
 
     fn compile(

@@ -68,7 +68,11 @@ fn concat_shape(context: &mut ShapeContext) -> Result<()> {
         return Ok(());
     };
     let axis = place(axis, rank).map_err(|error| {
-        let least = if axis < 0 { -axis } else { axis + 1 };
+        let least = if axis < 0 {
+            axis.saturating_neg()
+        } else {
+            axis.saturating_add(1)
+        };
         let built = status!(
             InvalidArgument,
             "Shape must be at least rank {least} but is rank {rank}"

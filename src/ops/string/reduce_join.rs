@@ -2,7 +2,7 @@
 
 use crate::movement::row_major;
 use ff_op::{Gradient, Kernel, KernelContext, Op, ShapeContext};
-use ff_tensor::{PartialShape, Result, TString, Tensor, ensure};
+use ff_tensor::{PartialShape, Result, TString, Tensor, ensure, status};
 
 /// Every op of this file.
 pub static OPS: &[&Op] = &[&Op {
@@ -65,8 +65,12 @@ fn reduce(context: &mut KernelContext) -> Result<()> {
     let kept: Vec<usize> = (0..dims.len()).filter(|axis| !axes.contains(axis)).collect();
     // The axis that is named first changes fastest.
     let inner_last: Vec<usize> = axes.iter().rev().copied().collect();
-    let joined = positions(dims, &strides, &inner_last);
-    let starts = positions(dims, &strides, &kept);
+    let starts = positions(dims, &strides, &kept)?;
+    // Nothing is joined where no position is left, however many there are along the other axes.
+    let joined = match starts.is_empty() {
+        true => Vec::new(),
+        false => positions(dims, &strides, &inner_last)?,
+    };
     let element = |start: &usize| {
         let pieces: Vec<&[u8]> = joined
             .iter()
@@ -74,18 +78,33 @@ fn reduce(context: &mut KernelContext) -> Result<()> {
             .collect();
         TString::from(&pieces.join(separator)[..])
     };
-    let output = Tensor::from_strings(shape, starts.iter().map(element).collect())?;
+    let mut strings = with_room(starts.len())?;
+    strings.extend(starts.iter().map(element));
+    let output = Tensor::from_strings(shape, strings)?;
     context.set_output(0, output)
 }
 
 /// Offsets of all positions along some axes, the last axis fastest.
-fn positions(dims: &[i64], strides: &[i64], axes: &[usize]) -> Vec<usize> {
+fn positions(dims: &[i64], strides: &[i64], axes: &[usize]) -> Result<Vec<usize>> {
+    if axes.iter().any(|&axis| dims[axis] == 0) {
+        return Ok(Vec::new());
+    }
     let mut offsets = vec![0];
     for &axis in axes {
         let steps = |start: usize| (0..dims[axis]).map(move |i| start + (i * strides[axis]) as usize);
-        offsets = offsets.into_iter().flat_map(steps).collect();
+        let mut finer = with_room(offsets.len().saturating_mul(dims[axis] as usize))?;
+        finer.extend(offsets.into_iter().flat_map(steps));
+        offsets = finer;
     }
-    offsets
+    Ok(offsets)
+}
+
+/// An empty list with room. RESOURCE_EXHAUSTED when memory is out.
+fn with_room<T>(count: usize) -> Result<Vec<T>> {
+    let mut list = Vec::new();
+    list.try_reserve_exact(count)
+        .map_err(|_| status!(ResourceExhausted, "OOM when joining {count} strings"))?;
+    Ok(list)
 }
 
 crate::op_cases! {

@@ -153,6 +153,12 @@ impl Maker<'_, '_> {
                 self.attributes.insert(attr.name.clone(), value);
             }
         }
+        // Millions of outputs are allowed, and slow.
+        for arg in &def.output_arg {
+            if let Some(attr_value::Value::I(number)) = self.attributes.get_mut(&arg.number_attr) {
+                *number = (*number).min(100);
+            }
+        }
         let inputs: Vec<(Vec<TF_Output>, bool)> =
             def.input_arg.iter().map(|arg| self.argument(arg)).collect();
         let op = CString::new(def.name.as_str()).unwrap_or_default();

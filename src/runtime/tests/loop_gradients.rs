@@ -229,3 +229,46 @@ fn arrays_without_a_loop() {
         assert_eq!(outputs[1].single::<f32>().unwrap(), 25.0);
     }
 }
+
+/// A loop as the reference's Python builds it: `s = s w + in[i]; out[i] = s^2` over the rows of `x`, and
+/// `y = sum(out) + sin(s)`. The numbers are those of the reference's own gradient.
+#[test]
+fn arrays_and_values_that_all_turns_share() {
+    let path = format!("{}/tests/data/array_loop.pb", env!("CARGO_MANIFEST_DIR"));
+    let bytes = ff_proto::Bytes::from(std::fs::read(path).unwrap());
+    let def = <ff_proto::GraphDef as ff_proto::Message>::decode(bytes).unwrap();
+    let mut graph = graph();
+    ff_graph::import_graph_def(&mut graph, def, &ff_graph::ImportOptions::default()).unwrap();
+    let named = |graph: &Graph, name: &str| first(graph.find(name).unwrap());
+    let inputs = ["x", "w", "s0"].map(|name| named(&graph, name));
+    let y = named(&graph, "y");
+    let gradients = add_gradients(&mut graph, &[y], &inputs, &[], None).unwrap();
+    let mut fetches = vec![y];
+    fetches.extend(gradients.into_iter().flatten());
+    let session = Session::new(Arc::new(Mutex::new(graph)), SessionOptions::default()).unwrap();
+    let values = [
+        Tensor::vector(&[1f32, 2.0, 3.0]).unwrap(),
+        Tensor::scalar(0.5f32).unwrap(),
+        Tensor::scalar(0.25f32).unwrap(),
+    ];
+    let feeds: Vec<_> = inputs.into_iter().zip(values).collect();
+    for _ in 0..20 {
+        let response = session.run(&RunRequest {
+            feeds: &feeds,
+            fetches: &fetches,
+            targets: &[],
+            options: None,
+            want_metadata: false,
+        });
+        let outputs = response.unwrap().outputs;
+        let got: Vec<f32> = outputs
+            .iter()
+            .flat_map(|output| output.as_slice::<f32>().unwrap().to_vec())
+            .collect();
+        let expected = [25.252642, 6.8486485, 9.197297, 8.144594, 32.929646, 3.4243243];
+        assert_eq!(got.len(), expected.len());
+        for (got, expected) in got.iter().zip(expected) {
+            assert!((got - expected).abs() < 1e-4, "{got} for {expected}");
+        }
+    }
+}

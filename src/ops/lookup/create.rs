@@ -21,6 +21,14 @@ const MUTABLE: Op = Op {
     ..FIXED
 };
 
+/// Tables whose keys and values may have any shape; two keys are reserved.
+const DENSE: Op = Op {
+    name: "MutableDenseHashTableV2",
+    shape: dense_shape,
+    kernels: &[Kernel::native(|context| named_by(context, make_dense))],
+    ..FIXED
+};
+
 /// Base of the first versions: their handles are references to a vector of container and name.
 const FIXED_V1: Op = Op {
     name: "HashTable",
@@ -49,6 +57,21 @@ pub static OPS: &[&Op] = &[
     &Op {
         name: "MutableHashTableOfTensors",
         ..MUTABLE_V1
+    },
+    &DENSE,
+    &Op {
+        name: "MutableDenseHashTable",
+        shape: FIXED_V1.shape,
+        ..DENSE
+    },
+    &Op {
+        name: "AnonymousMutableDenseHashTable",
+        kernels: &[Kernel::native(|context| {
+            let table = make_dense(context, DEFAULT_CONTAINER, "AnonymousLookupTable")?;
+            let table = Arc::new(table);
+            give_handle(context, &table.clone(), Some(table))
+        })],
+        ..DENSE
     },
     &Op {
         name: "AnonymousHashTable",
@@ -108,6 +131,58 @@ fn make(context: &KernelContext, container: &str, name: &str, mutable: bool) -> 
     ))
 }
 
+/// As [`shape`], with the shape of the reserved keys as that of the keys.
+fn dense_shape(context: &mut ShapeContext) -> Result<()> {
+    shape(context)?;
+    let attrs = context.attrs();
+    let value = (attrs.dtype("value_dtype")?, value_shape(attrs)?);
+    let key = (attrs.dtype("key_dtype")?, context.input(0));
+    context.set_output_handle(0, vec![key, value]);
+    Ok(())
+}
+
+/// The empty dense table that a node describes. Inputs are its reserved keys.
+fn make_dense(context: &KernelContext, container: &str, name: &str) -> Result<Table> {
+    let attrs = context.attrs();
+    let shape = value_shape(attrs)?;
+    let shape = shape.to_shape().ok_or_else(|| {
+        status!(
+            InvalidArgument,
+            "the values of table {name} must have a known shape"
+        )
+    })?;
+    let buckets = attrs.int("initial_num_buckets")?;
+    ensure!(
+        buckets > 0 && buckets.count_ones() == 1,
+        InvalidArgument,
+        "Number of buckets must be a power of 2, got {buckets}"
+    );
+    let empty = context.input(0)?.clone();
+    let mut reserved = vec![("empty_key", empty.clone())];
+    if context.num_inputs() > 1 {
+        let deleted = context.input(1)?.clone();
+        ensure!(
+            deleted.shape() == empty.shape(),
+            InvalidArgument,
+            "Empty and deleted keys must have same shape, got shapes: {} and {}",
+            empty.shape(),
+            deleted.shape()
+        );
+        ensure!(
+            !deleted.bitwise_eq(&empty),
+            InvalidArgument,
+            "Empty and deleted keys cannot be equal"
+        );
+        reserved.push(("deleted_key", deleted));
+    }
+    let dtypes = (attrs.dtype("key_dtype")?, attrs.dtype("value_dtype")?);
+    let place = (container.to_string(), name.to_string());
+    let mut table = Table::new(place, dtypes, shape, true);
+    table.key_shape = empty.shape().clone();
+    table.reserved = reserved;
+    Ok(table)
+}
+
 fn give_handle(context: &mut KernelContext, table: &Table, object: Option<Arc<Table>>) -> Result<()> {
     let (container, name) = table.place.clone();
     let handle = ResourceHandle::new(HandleInfo {
@@ -123,6 +198,15 @@ fn give_handle(context: &mut KernelContext, table: &Table, object: Option<Arc<Ta
 
 /// The table of the node's `shared_name`, or else of its own name; made when it is first asked for.
 fn named(context: &mut KernelContext, mutable: bool) -> Result<()> {
+    named_by(context, |context, container, name| {
+        make(context, container, name, mutable)
+    })
+}
+
+fn named_by(
+    context: &mut KernelContext,
+    make: impl FnOnce(&KernelContext, &str, &str) -> Result<Table>,
+) -> Result<()> {
     let attrs = context.attrs();
     let shared = attrs.string("shared_name")?;
     let name = if shared.is_empty() {
@@ -135,7 +219,7 @@ fn named(context: &mut KernelContext, mutable: bool) -> Result<()> {
         container => container,
     };
     let resources = context.resources().clone();
-    let table = resources.find_or_create(container, name, || make(context, container, name, mutable))?;
+    let table = resources.find_or_create(container, name, || make(context, container, name))?;
     let (key, value) = (attrs.dtype("key_dtype")?, attrs.dtype("value_dtype")?);
     ensure!(
         (key, value) == (table.key_dtype, table.value_dtype),

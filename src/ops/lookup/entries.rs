@@ -37,12 +37,20 @@ pub enum Keys<'a> {
     Numbers(Vec<i64>),
     /// Strings.
     Texts(&'a [TString]),
+    /// The bytes of keys of several elements.
+    Rows(Vec<&'a [u8]>),
 }
 
 impl<'a> Keys<'a> {
-    /// The keys in a tensor. UNIMPLEMENTED for other types than int32, int64 and string.
-    pub fn of(tensor: &'a Tensor) -> Result<Keys<'a>> {
+    /// The keys in a tensor, each of a number of elements. UNIMPLEMENTED for other types than int32, int64 and string, and
+    /// for keys of several strings.
+    pub fn of(tensor: &'a Tensor, size: usize) -> Result<Keys<'a>> {
+        if size != 1 && tensor.dtype().is_plain() {
+            let rows = tensor.bytes().chunks((size * tensor.dtype().size()).max(1));
+            return Ok(Keys::Rows(rows.collect()));
+        }
         Ok(match tensor.dtype() {
+            DataType::STRING if size != 1 => bail!(Unimplemented, "a table with keys of several strings"),
             DataType::INT32 | DataType::INT64 => Keys::Numbers(tensor.to_i64_vec()?),
             DataType::STRING => Keys::Texts(tensor.strings()?),
             other => bail!(Unimplemented, "a table with keys of type {other}"),
@@ -54,6 +62,7 @@ impl<'a> Keys<'a> {
         match self {
             Keys::Numbers(numbers) => numbers.len(),
             Keys::Texts(texts) => texts.len(),
+            Keys::Rows(rows) => rows.len(),
         }
     }
 
@@ -62,6 +71,7 @@ impl<'a> Keys<'a> {
         match self {
             Keys::Numbers(numbers) => Key::Number(numbers[index]),
             Keys::Texts(texts) => Key::Text(texts[index].as_bytes()),
+            Keys::Rows(rows) => Key::Text(rows[index]),
         }
     }
 }
@@ -107,11 +117,23 @@ impl Entries {
     pub fn export(
         &self,
         key_dtype: DataType,
+        key_dims: &[i64],
         value_dtype: DataType,
         value_dims: &[i64],
     ) -> Result<(Tensor, Tensor)> {
         let count = Shape::vector(self.len());
+        let key_shape: Vec<i64> = [self.len() as i64].iter().chain(key_dims).copied().collect();
+        let key_shape = Shape::new(&key_shape)?;
         let (keys, cells): (Tensor, Vec<&Cell>) = match key_dtype {
+            dtype if dtype.is_plain() && key_dims.iter().product::<i64>() != 1 => {
+                let rows = self
+                    .texts
+                    .keys()
+                    .map(|key| Cell::Plain(SmallVec::from_slice(key)));
+                let rows: Vec<Cell> = rows.collect();
+                let keys = gather(dtype, key_shape.clone(), rows.iter())?;
+                (keys, self.texts.values().collect())
+            }
             DataType::STRING => {
                 let (keys, cells): (Vec<TString>, _) = self
                     .texts
@@ -133,6 +155,7 @@ impl Entries {
                 (keys, cells)
             }
         };
+        let keys = keys.into_shape(key_shape)?;
         let dims: Vec<i64> = [cells.len() as i64].iter().chain(value_dims).copied().collect();
         let values = gather(value_dtype, Shape::new(&dims)?, cells.into_iter())?;
         Ok((keys, values))

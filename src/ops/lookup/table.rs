@@ -12,6 +12,10 @@ pub struct Table {
     pub place: (String, String),
     /// Type of the keys.
     pub key_dtype: DataType,
+    /// Shape of one key.
+    pub key_shape: Shape,
+    /// Keys that may not be used, with what they are called.
+    pub reserved: Vec<(&'static str, Tensor)>,
     /// Type of the values.
     pub value_dtype: DataType,
     /// Shape of one value.
@@ -37,6 +41,8 @@ impl Table {
         Table {
             place,
             key_dtype,
+            key_shape: Shape::scalar(),
+            reserved: Vec::new(),
             value_dtype,
             value_shape,
             mutable,
@@ -69,13 +75,32 @@ impl Table {
 
     /// The shape that the values of keys of this shape have.
     fn values_shape(&self, keys: &Shape) -> Result<Shape> {
-        let dims: Vec<i64> = keys
-            .dims()
-            .iter()
-            .chain(self.value_shape.dims())
-            .copied()
-            .collect();
+        let own = keys.rank().checked_sub(self.key_shape.rank());
+        let outer = own.map(|own| keys.dims().split_at(own));
+        let Some((outer, _)) = outer.filter(|(_, key)| *key == self.key_shape.dims()) else {
+            bail!(
+                InvalidArgument,
+                "Expected key shape {} got {keys}",
+                self.key_shape
+            );
+        };
+        let dims: Vec<i64> = outer.iter().chain(self.value_shape.dims()).copied().collect();
         Shape::new(&dims)
+    }
+
+    /// The keys of a tensor. INVALID_ARGUMENT when a reserved one is among them.
+    fn keys<'a>(&self, keys: &'a Tensor) -> Result<Keys<'a>> {
+        let size = self.key_shape.num_elements();
+        let found = Keys::of(keys, size)?;
+        for (name, reserved) in &self.reserved {
+            let reserved = Keys::of(reserved, size)?;
+            ensure!(
+                reserved.len() == 0 || (0..found.len()).all(|index| found.get(index) != reserved.get(0)),
+                InvalidArgument,
+                "Using the {name} as a table key is not allowed"
+            );
+        }
+        Ok(found)
     }
 
     /// The values of keys. `default` is one value for all missing keys, or one for each key.
@@ -93,7 +118,7 @@ impl Table {
         let state = self.state.read();
         ensure!(state.filled, FailedPrecondition, "Table not initialized.");
         let defaults = cells(default, self.value_shape.num_elements())?;
-        let found = Keys::of(keys)?;
+        let found = self.keys(keys)?;
         let cell = |index: usize| {
             let missing = || defaults.get(if for_all { 0 } else { index });
             state.entries.get(found.get(index)).or_else(missing)
@@ -130,7 +155,7 @@ impl Table {
 
     fn put(&self, entries: &mut Entries, keys: &Tensor, values: &Tensor) -> Result<()> {
         let cells = cells(values, self.value_shape.num_elements())?;
-        let keys = Keys::of(keys)?;
+        let keys = self.keys(keys)?;
         for (index, cell) in cells.into_iter().enumerate().take(keys.len()) {
             entries.insert(keys.get(index), cell);
         }
@@ -141,7 +166,7 @@ impl Table {
     pub fn remove(&self, keys: &Tensor) -> Result<()> {
         self.check_mutable("Remove")?;
         let mut state = self.state.write();
-        let keys = Keys::of(keys)?;
+        let keys = self.keys(keys)?;
         for index in 0..keys.len() {
             state.entries.remove(keys.get(index));
         }
@@ -182,7 +207,7 @@ impl Table {
             return Ok(());
         }
         let cells = cells(values, 1)?;
-        let keys = Keys::of(keys)?;
+        let keys = self.keys(keys)?;
         for (index, cell) in cells.into_iter().enumerate().take(keys.len()) {
             let key = keys.get(index);
             match state.entries.get(key) {
@@ -210,9 +235,12 @@ impl Table {
     pub fn export(&self) -> Result<(Tensor, Tensor)> {
         let state = self.state.read();
         ensure!(state.filled, Aborted, "HashTable is not initialized.");
-        state
-            .entries
-            .export(self.key_dtype, self.value_dtype, self.value_shape.dims())
+        state.entries.export(
+            self.key_dtype,
+            self.key_shape.dims(),
+            self.value_dtype,
+            self.value_shape.dims(),
+        )
     }
 }
 

@@ -110,8 +110,12 @@ fn find_shape(context: &mut ShapeContext) -> Result<()> {
             value.0,
             attrs.dtype("Tout")?
         );
-        let shape = context.input(1).concat(&value.1);
-        context.set_output(0, shape);
+        // Keys of a shape of their own are at the end of the keys' shape.
+        if let Some(own) = key.1.rank() {
+            let keys = context.input_with_rank_at_least(1, own)?;
+            let outer = keys.rank().map(|rank| keys.slice(0, Some((rank - own) as i64)));
+            context.set_output(0, outer.unwrap_or_default().concat(&value.1));
+        }
     }
     Ok(())
 }
@@ -132,7 +136,8 @@ fn size(context: &mut KernelContext) -> Result<()> {
 fn export_shape(context: &mut ShapeContext) -> Result<()> {
     check_handle(context)?;
     context.set_output(0, PartialShape::new(&[dim::UNKNOWN]));
-    if let Some([_, value]) = context.input_handle(0).as_deref() {
+    if let Some([key, value]) = context.input_handle(0).as_deref() {
+        context.set_output(0, PartialShape::new(&[dim::UNKNOWN]).concat(&key.1));
         let shape = PartialShape::new(&[dim::UNKNOWN]).concat(&value.1);
         context.set_output(1, shape);
     }
@@ -296,6 +301,49 @@ mod tests {
         let find = [table, vector(&[4, 5]), strings(&[], &["x"])];
         let found = runner.run("LookupTableFindV2", &find, NONE());
         assert_eq!(code(found), Some(Code::InvalidArgument));
+    }
+
+    #[test]
+    fn a_dense_table_has_keys_of_any_shape() {
+        let runner = OpRunner::new();
+        let attrs = NONE()
+            .with("value_dtype", DataType::FLOAT)
+            .with("value_shape", PartialShape::new(&[2]));
+        let (empty, deleted) = (vector(&[-1i64, -1]), vector(&[-2i64, -2]));
+        let make = |empty: &Tensor, deleted: &Tensor| {
+            runner.run(
+                "MutableDenseHashTableV2",
+                &[empty.clone(), deleted.clone()],
+                attrs.clone(),
+            )
+        };
+        assert_eq!(code(make(&empty, &empty)), Some(Code::InvalidArgument));
+        let table = make(&empty, &deleted).unwrap().remove(0);
+        let keys = t(&[2, 2], &[1i64, 2, 3, 4]);
+        let insert = [table.clone(), keys, t(&[2, 2], &[1f32, 2.0, 3.0, 4.0])];
+        runner.run("LookupTableInsertV2", &insert, NONE()).unwrap();
+        let find = |keys: Tensor| {
+            let find = [table.clone(), keys, vector(&[9f32, 9.0])];
+            runner.run("LookupTableFindV2", &find, NONE())
+        };
+        let found = find(t(&[3, 2], &[3i64, 4, 1, 2, 4, 3])).unwrap();
+        assert!(found[0].bitwise_eq(&t(&[3, 2], &[3f32, 4.0, 1.0, 2.0, 9.0, 9.0])));
+        let error = find(t(&[1, 2], &[-1i64, -1])).unwrap_err();
+        assert_eq!(error.code(), Code::InvalidArgument);
+        assert!(
+            error.message().starts_with("Using the empty_key as a table key"),
+            "{error}"
+        );
+        assert_eq!(code(find(vector(&[1i64]))), Some(Code::InvalidArgument));
+        let remove = [table.clone(), t(&[1, 2], &[1i64, 2])];
+        runner.run("LookupTableRemoveV2", &remove, NONE()).unwrap();
+        let attrs = NONE()
+            .with("Tkeys", DataType::INT64)
+            .with("Tvalues", DataType::FLOAT);
+        let all = runner.run("LookupTableExportV2", std::slice::from_ref(&table), attrs);
+        let all = all.unwrap();
+        assert!(all[0].bitwise_eq(&t(&[1, 2], &[3i64, 4])));
+        assert!(all[1].bitwise_eq(&t(&[1, 2], &[3f32, 4.0])));
     }
 
     #[test]

@@ -389,7 +389,7 @@ crate::op_cases! {
         Case::op(op).inputs([cycle(dtype, &[2, 2, 3]), t(&[2, 2], &[1i64, 0, 1, 1]), scalar(2i64)])
     });
     any_order_scalar: family(UNSORTED_NAMES, &FLOATS[..1], |op, dtype| Case::op(op).inputs([cycle(dtype, &[2]), scalar(1), scalar(3)]));
-    any_order_complex: family(&UNSORTED_NAMES[..2], &FRACTIONS[4..], |op, dtype| by(op, cycle(dtype, &[3]), &[2i16, 0, 2]).input(scalar(3)));
+    any_order_complex: family(&UNSORTED_NAMES[..2], &FRACTIONS[4..], |op, dtype| by(op, cycle(dtype, &[3]), &[2i64, 0, 2]).input(scalar(3)));
     any_order_nothing: family(UNSORTED_NAMES, &FLOATS[..1], |op, dtype| by::<i32>(op, numbers(dtype, &[0, 2], &[]), &[]).input(scalar(2)));
     any_order_outside: family(UNSORTED_NAMES, &FLOATS[..1], |op, dtype| by(op, cycle(dtype, &[2]), &[0, 3]).input(scalar(3)).fails(Code::InvalidArgument));
     any_order_count: family(UNSORTED_NAMES, &FLOATS[..1], |op, dtype| by(op, cycle(dtype, &[2]), &[0, 3]).input(scalar(-3)).fails(Code::InvalidArgument));

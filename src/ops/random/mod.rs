@@ -1,6 +1,11 @@
 //! Random numbers, with streams of their own or by a seed given at each call.
 
+mod candidates;
+mod generator;
+mod index_shuffle;
 mod multinomial;
+mod parameterized;
+mod sampled;
 mod shuffle;
 mod stateful;
 mod stateless;
@@ -11,7 +16,17 @@ use ff_op::{KernelContext, Op, ShapeContext};
 use ff_tensor::{Result, Shape, Tensor, ensure};
 
 /// Every op of this folder.
-pub static OPS: &[&[&Op]] = &[stateful::OPS, shuffle::OPS, multinomial::OPS, stateless::OPS];
+pub static OPS: &[&[&Op]] = &[
+    candidates::OPS,
+    generator::OPS,
+    index_shuffle::OPS,
+    multinomial::OPS,
+    parameterized::OPS,
+    sampled::OPS,
+    shuffle::OPS,
+    stateful::OPS,
+    stateless::OPS,
+];
 
 /// Which numbers an op makes.
 #[derive(Clone, Copy)]
@@ -91,5 +106,18 @@ fn fill_range(
         let range = ff_kernels::random::UniformInteger { low, high };
         ff_kernels::random::fill(context.pool(), philox, &range, output.as_mut_slice::<T>()?);
         Ok(())
+    })
+}
+
+/// The elements of a tensor of real numbers.
+#[allow(clippy::useless_conversion)] // one of the types is f64 itself
+fn as_f64s(tensor: &Tensor) -> Result<Vec<f64>> {
+    if tensor.dtype().is_floating() {
+        return crate::match_float!(tensor.dtype(), T => {
+            Ok(tensor.as_slice::<T>()?.iter().map(|&x| f64::from(x)).collect())
+        });
+    }
+    crate::match_integer!(tensor.dtype(), T => {
+        Ok(tensor.as_slice::<T>()?.iter().map(|&x| x as f64).collect())
     })
 }

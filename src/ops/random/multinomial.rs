@@ -80,7 +80,7 @@ fn draw(context: &mut KernelContext, philox: Philox, samples: usize) -> Result<(
     drawn
         .try_reserve_exact(total)
         .map_err(|_| ff_tensor::status!(ResourceExhausted, "no memory for {total} samples"))?;
-    for row in as_f64s(logits)?.chunks(classes.max(1)) {
+    for row in super::as_f64s(logits)?.chunks(classes.max(1)) {
         accumulate(row, &mut cumulative);
         let sum = cumulative.last().copied().unwrap_or(0.0);
         for _ in 0..samples {
@@ -94,19 +94,6 @@ fn draw(context: &mut KernelContext, philox: Philox, samples: usize) -> Result<(
         _ => Tensor::from_slice(shape, &drawn)?,
     };
     context.set_output(0, output)
-}
-
-/// The elements of a tensor of real numbers.
-#[allow(clippy::useless_conversion)] // one of the types is f64 itself
-fn as_f64s(tensor: &Tensor) -> Result<Vec<f64>> {
-    if tensor.dtype().is_floating() {
-        return crate::match_float!(tensor.dtype(), T => {
-            Ok(tensor.as_slice::<T>()?.iter().map(|&x| f64::from(x)).collect())
-        });
-    }
-    crate::match_integer!(tensor.dtype(), T => {
-        Ok(tensor.as_slice::<T>()?.iter().map(|&x| x as f64).collect())
-    })
 }
 
 /// The upper edge of each class on a line; infinite and undefined logits take no place.

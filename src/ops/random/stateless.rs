@@ -117,7 +117,7 @@ pub(super) fn seed(context: &KernelContext, index: usize) -> Result<Philox> {
 }
 
 /// Inputs: shape, key, counter, algorithm.
-fn check_key_and_counter(context: &ShapeContext) -> Result<()> {
+pub(super) fn check_key_and_counter(context: &ShapeContext) -> Result<()> {
     let key = context.input_with_rank(1, 1)?;
     context.input_with_rank(2, 1)?;
     context.input_with_rank(3, 0)?;
@@ -129,9 +129,9 @@ fn is_keyed(context: &KernelContext) -> bool {
     context.node().op_name().ends_with("V2")
 }
 
-/// The stream that the inputs name, in either form.
-fn stream(context: &KernelContext) -> Result<Philox> {
-    if !is_keyed(context) {
+/// The stream that the inputs after the first name: a pair of seeds, or key, counter and algorithm.
+pub(super) fn stream(context: &KernelContext, keyed: bool) -> Result<Philox> {
+    if !keyed {
         return seed(context, 1);
     }
     let algorithm = context.input_i64(3)?;
@@ -140,6 +140,7 @@ fn stream(context: &KernelContext) -> Result<Philox> {
     }
     let key = context.input(1)?.single::<u64>()?;
     let counter = context.input_slice::<u64>(2)?;
+    // The reference reads beyond the end of a shorter one.
     ensure!(
         counter.len() >= 2,
         InvalidArgument,
@@ -150,7 +151,7 @@ fn stream(context: &KernelContext) -> Result<Philox> {
 }
 
 fn floats(context: &mut KernelContext) -> Result<()> {
-    let (philox, mut output) = (stream(context)?, allocate(context)?);
+    let (philox, mut output) = (stream(context, is_keyed(context))?, allocate(context)?);
     fill_floats(
         context,
         distribution(context.node().op_name()),
@@ -161,14 +162,14 @@ fn floats(context: &mut KernelContext) -> Result<()> {
 }
 
 fn integers(context: &mut KernelContext) -> Result<()> {
-    let (philox, mut output) = (stream(context)?, allocate(context)?);
+    let (philox, mut output) = (stream(context, is_keyed(context))?, allocate(context)?);
     let low = if is_keyed(context) { 4 } else { 2 };
     fill_range(context, low, philox, &mut output)?;
     context.set_output(0, output)
 }
 
 fn full_integers(context: &mut KernelContext) -> Result<()> {
-    let (philox, mut output) = (stream(context)?, allocate(context)?);
+    let (philox, mut output) = (stream(context, is_keyed(context))?, allocate(context)?);
     crate::match_type!(output.dtype(), (i32, i64, u32, u64), T => {
         fill(context.pool(), philox, &FullInteger, output.as_mut_slice::<T>()?);
         Ok(())

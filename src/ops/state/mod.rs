@@ -6,6 +6,8 @@ mod resource_update;
 mod scatter_nd;
 mod temporary;
 
+pub use resource::variable;
+
 use ff_op::Op;
 
 /// The lists of this folder's files.

@@ -20,7 +20,9 @@ pub mod lookup;
 pub mod math;
 mod movement;
 pub mod nn;
+pub mod parsing;
 pub mod quantize;
+pub mod ragged;
 pub mod random;
 pub mod sparse;
 pub mod spectral;
@@ -64,7 +66,9 @@ pub static DOMAINS: &[&[&[&Op]]] = &[
     lookup::OPS,
     math::OPS,
     nn::OPS,
+    parsing::OPS,
     quantize::OPS,
+    ragged::OPS,
     random::OPS,
     sparse::OPS,
     spectral::OPS,

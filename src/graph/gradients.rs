@@ -40,11 +40,42 @@ pub fn add_gradients(
     let before = graph.len();
     let mut host = Host::new(graph, &scope);
     let result = Walk::new(&host, outputs, inputs).and_then(|walk| walk.run(&mut host, outputs, incoming));
+    let result = result.and_then(|gradients| match &host.stopped_at {
+        Some(op) if gradients.iter().any(Option::is_none) => Err(no_gradient(op)),
+        _ => Ok(gradients),
+    });
     if result.is_err() {
         host.undo(before);
     }
     result
 }
+
+/// Ops at which gradients stop and an input is left without one. At others without a gradient, that is an error, as in the
+/// reference: it knows of these only that they have none.
+const STOPS: [&str; 22] = [
+    "ApproximateEqual",
+    "BroadcastGradientArgs",
+    "ConcatOffset",
+    "Const",
+    "Equal",
+    "Floor",
+    "Greater",
+    "GreaterEqual",
+    "InvertPermutation",
+    "Less",
+    "LessEqual",
+    "LogicalAnd",
+    "LogicalNot",
+    "LogicalOr",
+    "NotEqual",
+    "OneHot",
+    "Rank",
+    "Shape",
+    "ShapeN",
+    "Size",
+    "StopGradient",
+    "ZerosLike",
+];
 
 /// The name before those of all new nodes.
 fn scope(graph: &Graph, prefix: Option<&str>) -> Result<String> {
@@ -88,6 +119,8 @@ pub(crate) struct Host<'a> {
     /// Forward nodes that were replaced: what they were, and their inputs.
     replaced: Vec<(NodeId, Arc<NodeInfo>, Inputs)>,
     functions: Vec<String>,
+    /// The first op that gradients did not pass and that is not one of [`STOPS`].
+    stopped_at: Option<String>,
 }
 
 impl<'a> Host<'a> {
@@ -99,6 +132,7 @@ impl<'a> Host<'a> {
             numbers: FxHashMap::default(),
             replaced: Vec::new(),
             functions: Vec::new(),
+            stopped_at: None,
         }
     }
 
@@ -489,7 +523,12 @@ impl Walk {
         }
         let info = host.node(id);
         let gradient = match info.op.gradient {
-            Gradient::NotDifferentiable => return Ok(()),
+            Gradient::NotDifferentiable => {
+                if !STOPS.contains(&info.op_name()) {
+                    host.stopped_at.get_or_insert_with(|| info.op_name().to_string());
+                }
+                return Ok(());
+            }
             Gradient::Missing => return Err(no_gradient(info.op_name())),
             Gradient::Fn(gradient) => gradient,
         };

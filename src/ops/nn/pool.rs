@@ -83,9 +83,22 @@ pub static OPS: &[&Op] = &[
 
 fn shape(context: &mut ShapeContext, spatial: usize) -> Result<()> {
     let format = Format::of(context.attrs(), spatial)?;
-    let windows = format.spatial_of(context.attrs(), "ksize", false)?;
-    let strides = format.spatial_of(context.attrs(), "strides", false)?;
-    pooled_shape(context, format, &windows, &strides)
+    let windows = format.spatial_of(context.attrs(), "ksize", true)?;
+    let strides = format.spatial_of(context.attrs(), "strides", true)?;
+    let depth = match context.node().op_name() {
+        "MaxPool" => depth_window(context.attrs(), format),
+        _ => (1, 1),
+    };
+    pooled_shape(context, format, &windows, &strides, depth)
+}
+
+/// Window extent and stride of the channels: 1 but for maxima over neighbouring channels.
+fn depth_window(attrs: &Attrs, format: Format) -> (i64, i64) {
+    let of = |name| {
+        let list = attrs.ints(name).unwrap_or_default();
+        list.get(format.channels()).copied().unwrap_or(1)
+    };
+    (of("ksize"), of("strides"))
 }
 
 /// Window extents and strides are inputs.
@@ -97,7 +110,7 @@ fn shape_v2(context: &mut ShapeContext) -> Result<()> {
         (Some(windows), Some(strides)) => {
             let windows = format.spatial_in(&windows, "ksize", false)?;
             let strides = format.spatial_in(&strides, "strides", false)?;
-            pooled_shape(context, format, &windows, &strides)
+            pooled_shape(context, format, &windows, &strides, (1, 1))
         }
         _ => {
             context.input_with_rank(0, 4)?;
@@ -107,7 +120,13 @@ fn shape_v2(context: &mut ShapeContext) -> Result<()> {
     }
 }
 
-fn pooled_shape(context: &mut ShapeContext, format: Format, windows: &[i64], strides: &[i64]) -> Result<()> {
+fn pooled_shape(
+    context: &mut ShapeContext,
+    format: Format,
+    windows: &[i64],
+    strides: &[i64],
+    depth: (i64, i64),
+) -> Result<()> {
     let input = context.input_with_rank(0, format.spatial + 2)?;
     let padding = Padding::of(context.attrs(), format)?;
     let mut extents = Vec::with_capacity(format.spatial);
@@ -121,10 +140,15 @@ fn pooled_shape(context: &mut ShapeContext, format: Format, windows: &[i64], str
             1,
         )?);
     }
-    context.set_output(
-        0,
-        format.shape(input.dim(0), &extents, input.dim(format.channels() as i64)),
-    );
+    let mut channels = input.dim(format.channels() as i64);
+    if depth != (1, 1) {
+        let padding = match padding {
+            Padding::Same => Padding::Same,
+            _ => Padding::Valid,
+        };
+        channels = output_extent(&padding, 0, channels, depth.0, depth.1, 1)?;
+    }
+    context.set_output(0, format.shape(input.dim(0), &extents, channels));
     Ok(())
 }
 
@@ -140,12 +164,50 @@ fn window_and_strides(context: &mut LowerContext, format: Format, first: usize) 
     windows_of(context.attrs(), format)
 }
 
-/// Window extents and strides of the spatial axes, from attributes.
+/// Window extents and strides of the spatial axes, from attributes. UNIMPLEMENTED for windows over batch or channels.
 pub fn windows_of(attrs: &Attrs, format: Format) -> Result<[Vec<i64>; 2]> {
+    for name in ["ksize", "strides"] {
+        let list = attrs.ints(name).unwrap_or_default();
+        ensure!(
+            list.first().is_none_or(|&batch| batch == 1),
+            Unimplemented,
+            "Pooling is not yet supported on the batch dimension."
+        );
+    }
+    ensure!(
+        depth_window(attrs, format) == (1, 1),
+        Unimplemented,
+        "Pooling over channels together with width and height is not supported"
+    );
     Ok([
         format.spatial_of(attrs, "ksize", false)?,
         format.spatial_of(attrs, "strides", false)?,
     ])
+}
+
+/// The window of a maximum over neighbouring channels alone; none when the window is not over channels. UNIMPLEMENTED when
+/// windows overlap, or do not fill the channels.
+fn channel_window(attrs: &Attrs, format: Format, dims: &[i64]) -> Result<Option<Window>> {
+    let (window, stride) = depth_window(attrs, format);
+    let alone = attrs
+        .ints("ksize")
+        .unwrap_or_default()
+        .iter()
+        .filter(|&&extent| extent != 1);
+    if (window, stride) == (1, 1) || alone.count() != 1 {
+        return Ok(None);
+    }
+    ensure!(
+        window == stride && window > 0 && dims[format.channels()] % window == 0,
+        Unimplemented,
+        "Depthwise max pooling requires the depth window to evenly divide the input depth and to equal the depth stride"
+    );
+    let mut all: Window = dims.iter().map(|_| WindowDimension::new(1)).collect();
+    all[format.channels()] = WindowDimension {
+        stride,
+        ..WindowDimension::new(window)
+    };
+    Ok(Some(all))
 }
 
 /// The geometry of each spatial axis, and HLO's window over all axes.
@@ -175,8 +237,13 @@ fn window(
 fn lower_max(context: &mut LowerContext, spatial: usize) -> Result<()> {
     let (input, dims) = (context.input(0)?, context.input_dims(0)?);
     let format = Format::of(context.attrs(), spatial)?;
-    let windows = window_and_strides(context, format, 1)?;
-    let (_, window) = window(context.attrs(), format, windows, &dims)?;
+    let window = match channel_window(context.attrs(), format, &dims)? {
+        Some(window) => window,
+        None => {
+            let windows = window_and_strides(context, format, 1)?;
+            window(context.attrs(), format, windows, &dims)?.1
+        }
+    };
     let dtype = context.output_type(0);
     let init = context.builder.identity(Opcode::Maximum, dtype)?;
     let largest = context.builder.reducer(Opcode::Maximum, dtype)?;
@@ -388,6 +455,17 @@ crate::op_cases! {
     });
     planes_of_integers: family(&["MaxPool"], &INTEGERS[..6], |op, dtype| {
         Case::op(op).input(cycle(dtype, &[1, 4, 4, 1])).attr("ksize", vec![1i64, 2, 2, 1]).attr("strides", vec![1i64, 2, 2, 1]).attr("padding", "VALID")
+    });
+    over_channels: family(&["MaxPool"], &FLOATS[..2], |op, dtype| {
+        Case::op(op).input(cycle(dtype, &[2, 3, 3, 6])).attr("ksize", vec![1i64, 1, 1, 2]).attr("strides", vec![1i64, 1, 1, 2]).attr("padding", "VALID")
+    });
+    over_batch: family(&["MaxPool", "AvgPool"], &FLOATS[..1], |op, dtype| {
+        Case::op(op).input(cycle(dtype, &[4, 4, 4, 1])).attr("ksize", vec![2i64, 2, 2, 1]).attr("strides", vec![1i64; 4]).attr("padding", "VALID")
+            .fails(Code::Unimplemented)
+    });
+    over_planes_and_channels: family(&["MaxPool", "AvgPool"], &FLOATS[..1], |op, dtype| {
+        Case::op(op).input(cycle(dtype, &[1, 4, 4, 6])).attr("ksize", vec![1i64, 2, 2, 2]).attr("strides", vec![1i64, 1, 1, 2]).attr("padding", "VALID")
+            .fails(Code::Unimplemented)
     });
     no_planes: family(&["MaxPool", "AvgPool"], &FLOATS[..1], |op, dtype| {
         Case::op(op).input(cycle(dtype, &[0, 4, 4, 1])).attr("ksize", vec![1i64, 2, 2, 1]).attr("strides", vec![1i64, 2, 2, 1]).attr("padding", "VALID")

@@ -2,17 +2,20 @@
 
 use crate::TF_Status;
 use crate::buffer::TF_Buffer;
-use crate::ffi::{Array, given, given_mut};
+use crate::ffi::{Array, given};
 use crate::guard::{guard, quiet};
 use ff_proto::{ApiDef, ApiDefs, OpDef, OpList};
 use ff_tensor::{Result, ensure, status};
 use parking_lot::Mutex;
 use std::collections::BTreeMap;
 use std::ffi::c_char;
+use std::sync::atomic::{AtomicBool, Ordering};
 
 /// API definitions by op. Any thread may use it at any time.
 pub struct TF_ApiDefMap {
     definitions: Mutex<BTreeMap<String, ApiDef>>,
+    /// Whether definitions have been given out: from then on they stay.
+    is_final: AtomicBool,
 }
 
 /// A map with a definition for each op of a serialized `OpList`, as the op itself says. Free it with `TF_DeleteApiDefMap`.
@@ -28,6 +31,7 @@ pub extern "C" fn TF_NewApiDefMap(
         let definitions = ops.op.iter().map(|op| (op.name.clone(), of_op(op))).collect();
         Ok(Some(Box::new(TF_ApiDefMap {
             definitions: Mutex::new(definitions),
+            is_final: AtomicBool::new(false),
         })))
     })
 }
@@ -111,10 +115,16 @@ pub extern "C" fn TF_ApiDefMapPut(
     status: Option<&mut TF_Status>,
 ) {
     guard(status, || {
+        let map = given(api_def_map.as_deref(), "api_def_map")?;
+        ensure!(
+            !map.is_final.load(Ordering::Acquire),
+            FailedPrecondition,
+            "TF_ApiDefMapPut cannot be called after TF_ApiDefMapGet has been called."
+        );
         let text = String::from_utf8_lossy(text.bytes(text_len, "text")?);
         let parsed: ApiDefs = ff_proto::text::parse(&without_blocks(&text))
             .map_err(|error| status!(InvalidArgument, "Unparseable ApiDefs: {error}"))?;
-        let mut definitions = given_mut(api_def_map, "api_def_map")?.definitions.lock();
+        let mut definitions = map.definitions.lock();
         for new in &parsed.op {
             if let Some(definition) = definitions.get_mut(&new.graph_op_name) {
                 merge(definition, new)?;
@@ -203,11 +213,12 @@ pub extern "C" fn TF_ApiDefMapGet(
 ) -> Option<Box<TF_Buffer>> {
     guard(status, || {
         let name = String::from_utf8_lossy(name.bytes(name_len, "name")?);
-        let definitions = given_mut(api_def_map, "api_def_map")?.definitions.lock();
-        let definition = definitions
-            .get(&*name)
-            .ok_or_else(|| status!(InvalidArgument, "ApiDefMap has no op named '{name}'."))?;
-        Ok(Some(Box::new(TF_Buffer::of_message(definition)?)))
+        let map = given(api_def_map.as_deref(), "api_def_map")?;
+        map.is_final.store(true, Ordering::Release);
+        match map.definitions.lock().get(&*name) {
+            Some(definition) => Ok(Some(Box::new(TF_Buffer::of_message(definition)?))),
+            None => Ok(None),
+        }
     })
 }
 

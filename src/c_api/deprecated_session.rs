@@ -76,7 +76,9 @@ pub extern "C" fn TF_ExtendGraph(
     status: Option<&mut TF_Status>,
 ) {
     guard(status, || {
-        let state = &given(session, "the session")?.state;
+        let session = given(session, "the session")?;
+        session.session.check_open()?;
+        let state = &session.state;
         let bytes = Bytes::copy_from_slice(proto.bytes(proto_len, "proto")?);
         let def = GraphDef::decode(bytes).map_err(|_| status!(InvalidArgument, "Invalid GraphDef"))?;
         let mut graph = state.lock();
@@ -121,7 +123,9 @@ fn nodes_named(graph: &Graph, names: Names, count: c_int) -> Result<Vec<NodeId>>
     let mut missing = String::new();
     for name in names.of(count, "target_oper_names")? {
         let name = name.text("a name")?;
-        match graph.find(&name) {
+        // An output stands for its operation.
+        let node = output_named(graph, &name).map(|output| output.node);
+        match node.ok() {
             Some(node) => nodes.push(node),
             None => missing.push_str(&format!("{name} ")),
         }
@@ -154,6 +158,7 @@ pub extern "C" fn TF_Run(
     guard(status, || {
         clear(outputs, noutputs);
         let session = given(session, "the session")?;
+        session.session.check_open()?;
         let wanted = {
             let graph = session.state.lock();
             ensure!(
@@ -172,6 +177,14 @@ pub extern "C" fn TF_Run(
                 metadata: run_metadata,
             }
         };
+        if let Some(at) = wanted
+            .fetches
+            .iter()
+            .position(|fetch| wanted.feeds.iter().any(|(fed, _)| fed == fetch))
+        {
+            let name = output_names.of(noutputs, "names")?[at].text("a name")?;
+            bail!(InvalidArgument, "{name} is both fed and fetched.");
+        }
         let tensors = run(&session.session, wanted)?;
         write_tensors(tensors, outputs, noutputs)
     });

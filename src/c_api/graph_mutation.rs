@@ -55,7 +55,8 @@ pub extern "C" fn TF_SetAttr(
 ) {
     guard(status, || {
         let buffer = given(attr_value_proto.as_deref(), "attr_value_proto")?;
-        let value = decode_value(buffer.bytes()?)?;
+        let value = decode_value(buffer.bytes()?);
+        let value = value.map_err(|_| status!(InvalidArgument, "Invalid AttrValue proto"))?;
         let value = value.ok_or_else(|| status!(InvalidArgument, "the AttrValue has no value"))?;
         let name = attr_name.text("attr_name")?.into_owned();
         with_attrs(state(graph)?, op, |attrs| {
@@ -124,7 +125,7 @@ pub extern "C" fn TF_SetRequireShapeInferenceFns(graph: Handle<TF_Graph>, requir
     });
 }
 
-/// Makes the input `dst` read `new_src`. INVALID_ARGUMENT when either is not there or the types differ.
+/// Makes the input `dst` read `new_src`. OUT_OF_RANGE when either is not there, INVALID_ARGUMENT when the types differ.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_UpdateEdge(
     graph: Handle<TF_Graph>,
@@ -137,17 +138,19 @@ pub extern "C" fn TF_UpdateEdge(
         let source = state.output_of(new_src)?;
         let id = state.node_of(dst.operation())?;
         let mut graph = state.lock();
-        let dtype = graph.output_type(source)?;
-        let index = usize::try_from(dst.index).unwrap_or(usize::MAX);
-        let wanted = graph.node(id).info.input_types.get(index).copied();
-        let wanted = wanted.ok_or_else(|| {
+        let beyond = |what: &str, index: i32, of: &str, count: usize| {
             status!(
                 OutOfRange,
-                "Node '{}' does not have input {}",
-                graph.node(id).info.name,
-                dst.index
+                "Cannot update edge. {what} index [{index}] is greater than the number of total {of} [{count}]."
             )
-        })?;
+        };
+        let outputs = graph.node(source.node).info.output_types.len();
+        let dtype = graph.output_type(source);
+        let dtype = dtype.map_err(|_| beyond("Output", new_src.index, "outputs", outputs))?;
+        let index = usize::try_from(dst.index).unwrap_or(usize::MAX);
+        let inputs = &graph.node(id).info.input_types;
+        let wanted = inputs.get(index).copied();
+        let wanted = wanted.ok_or_else(|| beyond("Input", dst.index, "inputs", inputs.len()))?;
         ensure!(
             wanted.base() == dtype.base(),
             InvalidArgument,

@@ -26,10 +26,16 @@ struct ShapeAndType {
     shape: Option<TensorShapeProto>,
     #[prost(int32, tag = "2")]
     dtype: i32,
+    #[prost(message, optional, tag = "4")]
+    full_type: Option<FullType>,
 }
 
-/// What the resource or variant at an output holds, as a serialized `CppShapeInferenceResult.HandleData`; an empty buffer
-/// when that is not known. Free it with `TF_DeleteBuffer`; NULL on an error.
+/// A full type of which nothing is said.
+#[derive(Clone, PartialEq, prost::Message)]
+struct FullType {}
+
+/// What the resource or variant at an output holds, as a serialized `CppShapeInferenceResult.HandleData`; NULL when that
+/// is not known, or on an error. Free it with `TF_DeleteBuffer`.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_GetHandleShapeAndType(
     graph: Handle<TF_Graph>,
@@ -38,12 +44,12 @@ pub extern "C" fn TF_GetHandleShapeAndType(
     quiet(None, || {
         let (graph, output) = state(graph)?.lock_output(output)?;
         let handles = &graph.node(output.node).handles;
-        let data = match handles.get(output.index as usize) {
-            Some(Some(shapes)) => HandleData {
-                is_set: true,
-                shape_and_type: shapes.iter().map(to_message).collect(),
-            },
-            _ => HandleData::default(),
+        let Some(Some(shapes)) = handles.get(output.index as usize) else {
+            return Ok(None);
+        };
+        let data = HandleData {
+            is_set: true,
+            shape_and_type: shapes.iter().map(to_message).collect(),
         };
         Ok(Some(Box::new(TF_Buffer::of_message(&data)?)))
     })
@@ -53,6 +59,7 @@ fn to_message((dtype, shape): &(DataType, PartialShape)) -> ShapeAndType {
     ShapeAndType {
         shape: Some(shape.to_proto()),
         dtype: dtype.0,
+        full_type: Some(FullType {}),
     }
 }
 

@@ -144,7 +144,7 @@ impl Session {
     }
 
     /// CANCELLED once the session has been closed.
-    pub(crate) fn check_open(&self) -> Result<()> {
+    pub fn check_open(&self) -> Result<()> {
         ensure!(
             !self.closed.load(Ordering::Acquire),
             Cancelled,

@@ -1591,7 +1591,7 @@ void TF_SetRequireShapeInferenceFns(TF_Graph *graph,
                                     bool require);
 
 /**
- * Makes the input `dst` read `new_src`. INVALID_ARGUMENT when either is not there or the types differ.
+ * Makes the input `dst` read `new_src`. OUT_OF_RANGE when either is not there, INVALID_ARGUMENT when the types differ.
  */
 TF_CAPI_EXPORT extern
 void TF_UpdateEdge(TF_Graph *graph,
@@ -1609,12 +1609,10 @@ void TF_AddWhileInputHack(TF_Graph *graph,
                           TF_Status *status);
 
 /**
- * What the resource or variant at an output holds, as a serialized `CppShapeInferenceResult.HandleData`; an empty buffer
- * when that is not known. Free it with `TF_DeleteBuffer`; NULL on an error.
+ * What the resource or variant at an output holds, as a serialized `CppShapeInferenceResult.HandleData`; NULL when that
+ * is not known, or on an error. Free it with `TF_DeleteBuffer`.
  */
-TF_CAPI_EXPORT extern
-TF_Buffer *TF_GetHandleShapeAndType(TF_Graph *graph,
-                                    TF_Output output);
+TF_CAPI_EXPORT extern TF_Buffer *TF_GetHandleShapeAndType(TF_Graph *graph, TF_Output output);
 
 /**
  * Says what the resource or variant at an output holds: a serialized `CppShapeInferenceResult.HandleData` of `proto_len`

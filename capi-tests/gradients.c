@@ -270,7 +270,8 @@ static void no_gradient(void) {
     print_status("register", status);
     TF_Output z = unary(graph, "CapiNoGradient", "z", x), result;
     add("CapiNoGradient", 1, &z, 1, &x, NULL, &result);
-    one("still usable", unary(graph, "Square", "square", x), x);
+    TF_Output square = unary(graph, "Square", "square", x);
+    add("still usable", 1, &square, 1, &x, NULL, &result);
 }
 
 /* Those that users missed: TensorFlowSharp#397, tf#33899, tf#46114, tf#37467. */

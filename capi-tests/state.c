@@ -85,6 +85,101 @@ static void queue(void) {
     fetch("dequeue of a closed and empty one", dequeue);
 }
 
+/* A queue of int32 scalars (with a priority before, where it has one), and ops on it. */
+static TF_Output queue_of(const char* op) {
+    TF_OperationDescription* description = TF_NewOperation(graph, op, op);
+    const TF_DataType type = TF_INT32;
+    const int64_t* dims[] = {NULL};
+    const int rank = 0;
+    TF_SetAttrTypeList(description, "component_types", &type, 1);
+    TF_SetAttrShapeList(description, "shapes", dims, &rank, 1);
+    TF_SetAttrString(description, "shared_name", "q", 1);
+    if (strcmp(op, "RandomShuffleQueueV2") == 0) {
+        TF_SetAttrInt(description, "seed", 7);
+        TF_SetAttrInt(description, "seed2", 11);
+        TF_SetAttrInt(description, "min_after_dequeue", 2);
+    }
+    return finish(description);
+}
+
+static TF_Output dequeue_of(const char* op, TF_Output queue, int n_components) {
+    TF_OperationDescription* description = TF_NewOperation(graph, op, op);
+    TF_AddInput(description, queue);
+    if (strcmp(op, "QueueDequeueV2") != 0) TF_AddInput(description, int_constant(graph, op[12] == 'M' ? "n" : "up_to", 3));
+    const TF_DataType types[] = {TF_INT64, TF_INT32};
+    TF_SetAttrTypeList(description, "component_types", types + (2 - n_components), n_components);
+    TF_Output output = finish(description);
+    output.index = n_components - 1;
+    return output;
+}
+
+static void fill_and_drain(const char* op, int n_components) {
+    TF_Output queue = queue_of(op);
+    const int64_t count = 8, priorities[] = {5, 3, 3, 9, 1, 3, 7, 3};
+    const int32_t numbers[] = {0, 1, 2, 3, 4, 5, 6, 7};
+    TF_OperationDescription* description = TF_NewOperation(graph, "QueueEnqueueManyV2", "enqueue");
+    TF_AddInput(description, queue);
+    TF_Output tuple[] = {constant(graph, "priorities", tensor_of(TF_INT64, 1, &count, priorities)),
+                         constant(graph, "numbers", int_vector(count, numbers))};
+    TF_AddInputList(description, tuple + (2 - n_components), n_components);
+    TF_Output enqueue = finish(description), one = dequeue_of("QueueDequeueV2", queue, n_components),
+              many = dequeue_of("QueueDequeueManyV2", queue, n_components),
+              up_to = dequeue_of("QueueDequeueUpToV2", queue, n_components), size = unary(graph, "QueueSizeV2", "size", queue),
+              closed = unary(graph, "QueueIsClosedV2", "closed", queue), close = unary(graph, "QueueCloseV2", "close", queue);
+    run_and_print("enqueue", session, NOTHING, NULL, NOTHING, enqueue.oper);
+    fetch("one", one);
+    fetch("many", many);
+    fetch("size", size);
+    fetch("is closed", closed);
+    run_and_print("close", session, NOTHING, NULL, NOTHING, close.oper);
+    run_and_print("close again", session, NOTHING, NULL, NOTHING, close.oper);
+    run_and_print("enqueue", session, NOTHING, NULL, NOTHING, enqueue.oper);
+    fetch("many", many);
+    fetch("the rest is too few", many);
+    /* The reference loses what is left of a queue with priorities when fewer would do. */
+    fetch("the rest", n_components == 2 ? one : up_to);
+    fetch("none", one);
+    fetch("is closed", closed);
+}
+
+static void queue_with_rest(void) { fill_and_drain("FIFOQueueV2", 1); }
+static void padding_queue(void) { fill_and_drain("PaddingFIFOQueueV2", 1); }
+static void priority_queue(void) { fill_and_drain("PriorityQueueV2", 2); }
+static void shuffling_queue(void) { fill_and_drain("RandomShuffleQueueV2", 1); }
+
+/* Elements written by a scatter, read one by one, then too often; an element that is not there. */
+static void tensor_array(void) {
+    TF_OperationDescription* description = TF_NewOperation(graph, "TensorArrayV3", "array");
+    TF_AddInput(description, int_constant(graph, "size", 3));
+    TF_SetAttrType(description, "dtype", TF_FLOAT);
+    TF_Output handle = finish_and_print(description, "array"), flow = {handle.oper, 1};
+    const int32_t places[] = {2, 0};
+    const float values[] = {20, 5};
+    description = TF_NewOperation(graph, "TensorArrayScatterV3", "scatter");
+    TF_AddInput(description, handle);
+    TF_AddInput(description, constant(graph, "places", int_vector(2, places)));
+    TF_AddInput(description, constant(graph, "values", float_vector(2, values)));
+    TF_AddInput(description, flow);
+    TF_Output filled = finish(description), index = placeholder(graph, "index", TF_INT32), last = filled;
+    for (int i = 0; i < 2; ++i) {
+        description = TF_NewOperation(graph, "TensorArrayReadV3", i ? "again" : "read");
+        TF_AddInput(description, handle);
+        TF_AddInput(description, index);
+        TF_AddInput(description, filled);
+        TF_SetAttrType(description, "dtype", TF_FLOAT);
+        if (i) TF_AddControlInput(description, last.oper);
+        last = finish(description);
+        run_and_print(i ? "read again" : "read", session, index, int_scalar(2), last, NULL);
+    }
+    TF_Output read = {TF_GraphOperationByName(graph, "read"), 0};
+    run_and_print("not written", session, index, int_scalar(1), read, NULL);
+    run_and_print("outside", session, index, int_scalar(3), read, NULL);
+    description = TF_NewOperation(graph, "TensorArraySizeV3", "count");
+    TF_AddInput(description, handle);
+    TF_AddInput(description, filled);
+    fetch("size", finish(description));
+}
+
 static void deadline(void) {
     TF_OperationDescription* description = TF_NewOperation(graph, "FIFOQueueV2", "q");
     const TF_DataType types[] = {TF_FLOAT};
@@ -292,6 +387,11 @@ static void partial_run(void) {
 IN_NEW_SESSION(two_sessions)
 IN_NEW_SESSION(reference_variable)
 IN_NEW_SESSION(queue)
+IN_NEW_SESSION(tensor_array)
+IN_NEW_SESSION(queue_with_rest)
+IN_NEW_SESSION(padding_queue)
+IN_NEW_SESSION(priority_queue)
+IN_NEW_SESSION(shuffling_queue)
 IN_NEW_SESSION(deadline)
 IN_NEW_SESSION(table)
 IN_NEW_SESSION(loop_of_version_1)
@@ -304,6 +404,11 @@ static const Case CASES[] = {
     CASE(two_sessions),
     CASE(reference_variable),
     CASE(queue),
+    CASE(tensor_array),
+    CASE(queue_with_rest),
+    CASE(padding_queue),
+    CASE(priority_queue),
+    CASE(shuffling_queue),
     CASE(deadline),
     CASE(table),
     CASE(loop_of_version_1),

@@ -65,6 +65,8 @@ const TAKING: usize = 1;
 pub struct Wanted {
     /// The number.
     pub count: usize,
+    /// Whether they become one tensor per component.
+    pub together: bool,
     /// Whether fewer do once the queue is closed.
     pub or_fewer: bool,
 }
@@ -144,11 +146,16 @@ impl Queue {
     /// Takes elements; their components come one element after the other. OUT_OF_RANGE when the queue is closed and
     /// has too few.
     pub fn take(&self, wanted: Wanted, cancellation: &Cancellation, done: Done) {
+        // Here the reference names the padding queue itself, elsewhere what it is made of.
+        let kind = match self.kind {
+            Kind::PaddingFifo if wanted.together => "PaddingFIFOQueue",
+            kind => kind.name(),
+        };
         let mut taking = Taking {
             wanted,
             taken: Vec::new(),
             left: self.left,
-            name: format!("{} '{}'", self.kind.name(), self.name),
+            name: format!("{} '{}'", kind, self.name),
         };
         self.monitor
             .submit(TAKING, cancellation, move |state| taking.attempt(state), done);

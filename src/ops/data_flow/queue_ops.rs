@@ -404,6 +404,7 @@ fn dequeue(context: AsyncKernelContext) {
         let cancellation = context.host.cancellation().clone();
         let wanted = Wanted {
             count: 1,
+            together: false,
             or_fewer: false,
         };
         queue.take(wanted, &cancellation, Box::new(|result| context.finish(result)));
@@ -449,7 +450,12 @@ fn dequeue_many(context: AsyncKernelContext, or_fewer: bool) {
             let result = result.and_then(|values| stacked(&context.node, &shared, values));
             context.finish(result);
         };
-        queue.take(Wanted { count, or_fewer }, &cancellation, Box::new(done));
+        let wanted = Wanted {
+            count,
+            together: true,
+            or_fewer,
+        };
+        queue.take(wanted, &cancellation, Box::new(done));
     });
 }
 

@@ -97,10 +97,13 @@ fn first_in_first_out_until_closed() {
         );
         let few = queue.many("QueueDequeueMany", 3).unwrap_err();
         assert_eq!(few.code(), Code::OutOfRange);
-        assert_eq!(
-            few.message(),
-            "FIFOQueue 'q' is closed and has insufficient elements (requested 3, current size 2)"
-        );
+        let kind = if op.starts_with("Padding") {
+            "PaddingFIFOQueue"
+        } else {
+            "FIFOQueue"
+        };
+        let text = "is closed and has insufficient elements (requested 3, current size 2)";
+        assert_eq!(few.message(), format!("{kind} 'q' {text}"));
         assert_eq!(queue.many("QueueDequeueUpTo", 3).unwrap(), [2, 3]);
         assert_eq!(code(queue.many("QueueDequeueUpTo", 3)), Some(Code::OutOfRange));
         assert_eq!(queue.many("QueueDequeueMany", 0).unwrap(), [0i32; 0]);

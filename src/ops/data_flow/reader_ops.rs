@@ -292,6 +292,7 @@ fn go_on(context: AsyncKernelContext, reading: Reading) {
     };
     let wanted = Wanted {
         count: 1,
+        together: false,
         or_fewer: false,
     };
     queue.take(wanted, &cancellation, Box::new(done));

@@ -214,7 +214,7 @@ impl TensorArray {
         ensure!(
             (0..size as i64).contains(&index),
             InvalidArgument,
-            "TensorArray {name}: Tried to read from index {index} but array size is: {size}"
+            "Tried to read from index {index} but array size is: {size}"
         );
         let element_shape = state.element_shape.to_shape();
         let element = &mut state.elements[index as usize];

@@ -7,6 +7,7 @@ use ff_op::{Gradient, Kernel, KernelContext, Op, ShapeContext, shapes};
 use ff_tensor::{DataType, PartialShape, Result, Shape, Tensor, bail, ensure, status};
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const MAKE: Op = Op {
     shape: handle_shape,
@@ -262,6 +263,9 @@ fn give(context: &mut KernelContext, array: Arc<TensorArray>, name: &str) -> Res
     handle::give(context, &container, name, "tensorflow::TensorArray", None)
 }
 
+/// Arrays made so far in the process; their names tell them apart.
+static ARRAYS: AtomicU64 = AtomicU64::new(0);
+
 fn make(context: &mut KernelContext) -> Result<()> {
     let attrs = context.attrs();
     let size = context.input(0)?;
@@ -277,7 +281,7 @@ fn make(context: &mut KernelContext) -> Result<()> {
         "" => context.node().name.as_str(),
         name => name,
     };
-    let name = ff_op::unique_resource_name(name);
+    let name = format!("{name}_{}", ARRAYS.fetch_add(1, Ordering::Relaxed));
     let settings = Settings {
         name: name.clone(),
         dtype: attrs.dtype("dtype")?,

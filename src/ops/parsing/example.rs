@@ -284,7 +284,6 @@ pub mod made {
             .map(|features| {
                 let example = Example {
                     features: Some(features.clone()),
-                    ..Example::default()
                 };
                 example.encode_to_vec().as_slice().into()
             })

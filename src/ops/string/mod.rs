@@ -8,12 +8,15 @@ mod hash;
 mod hash_functions;
 mod join;
 mod length;
+mod ngrams;
 mod patterns;
 mod re2;
 mod reduce_join;
+mod segment_join;
 mod split;
 mod substr;
 mod to_number;
+mod unicode;
 
 pub use hash_functions::fingerprint64;
 
@@ -29,11 +32,14 @@ pub static OPS: &[&[&Op]] = &[
     hash::OPS,
     join::OPS,
     length::OPS,
+    ngrams::OPS,
     patterns::OPS,
     reduce_join::OPS,
+    segment_join::OPS,
     split::OPS,
     substr::OPS,
     to_number::OPS,
+    unicode::OPS,
 ];
 
 /// Base of ops that make one element of each element of their first input.

@@ -1,7 +1,7 @@
 //! Picking slices by index, and the vector stitched from parts.
 
 use crate::movement::{Writer, row_major};
-use ff_op::{Attrs, Gradient, GradientContext, Kernel, KernelContext, Op, ShapeContext};
+use ff_op::{Attrs, Gradient, GradientContext, Kernel, KernelContext, Op, OutputRef, ShapeContext};
 use ff_tensor::{DataType, PartialShape, Result, Shape, Tensor, dim, ensure};
 
 static GATHER_V2: Op = Op {
@@ -19,7 +19,7 @@ static GATHER: Op = Op {
         Ok(())
     },
     kernels: &[Kernel::native(|context| gather(context, 0, 0))],
-    gradient: Gradient::Missing,
+    gradient: Gradient::Fn(row_gradient),
     ..Op::PURE
 };
 static GATHER_ND: Op = Op {
@@ -169,8 +169,44 @@ pub fn position_text(position: usize, dims: &[i64]) -> String {
     format!("[{}]", all.join(","))
 }
 
-/// Sums the incoming slices into zeros of the shape of the parameters, along axis 0.
+/// Whether a value is a constant zero.
+fn is_zero(context: &GradientContext, value: OutputRef) -> bool {
+    let node = context.host.node(value.node);
+    let constant = node.attrs.tensor("value").ok();
+    let zero = constant.and_then(|value| value.to_i64_vec().ok());
+    node.op_name() == "Const" && zero.is_some_and(|values| values == [0])
+}
+
+/// Along axis 0 by rows; else every element is added to the place that it came from, found by gathering the places.
 fn gather_v2_gradient(context: &mut GradientContext) -> Result<()> {
+    let axis = context.input(2)?;
+    if context.attrs().int("batch_dims")? == 0 && is_zero(context, axis) {
+        return row_gradient(context);
+    }
+    let incoming = context.incoming_or_zeros(0)?;
+    let (params, indices) = (context.input(0)?, context.input(1)?);
+    let wide = || Attrs::new().with("out_type", DataType::INT64);
+    let shape = context.op("Shape", &[params], wide())?;
+    let size = context.op("Size", &[params], wide())?;
+    let (zero, one) = (
+        context.constant(Tensor::scalar(0i64)?)?,
+        context.constant(Tensor::scalar(1i64)?)?,
+    );
+    let places = context.op("Range", &[zero, size, one], Attrs::new())?;
+    let places = context.op("Reshape", &[places, shape], Attrs::new())?;
+    let batch = Attrs::new().with("batch_dims", context.attrs().int("batch_dims")?);
+    let from = context.op("GatherV2", &[places, indices, axis], batch)?;
+    let flat = context.int32s(&[-1])?;
+    let from = context.op("Reshape", &[from, flat], Attrs::new())?;
+    let values = context.op("Reshape", &[incoming, flat], Attrs::new())?;
+    let sum = context.op("UnsortedSegmentSum", &[values, from, size], Attrs::new())?;
+    let gradient = context.op("Reshape", &[sum, shape], Attrs::new())?;
+    context.set(0, gradient);
+    Ok(())
+}
+
+/// Sums the incoming slices into zeros of the shape of the parameters, along axis 0.
+fn row_gradient(context: &mut GradientContext) -> Result<()> {
     let incoming = context.incoming_or_zeros(0)?;
     let (params, indices) = (context.input(0)?, context.input(1)?);
     let dims = crate::math::gradients::shape_of(context, params)?;

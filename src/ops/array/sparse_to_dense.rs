@@ -1,6 +1,6 @@
 //! `SparseToDense`: a tensor of one value with others at given places.
 
-use crate::math::gradients::binary;
+use crate::math::gradients::{binary, set_reduced};
 use crate::movement::{Writer, row_major};
 use ff_op::{Attrs, Gradient, GradientContext, Kernel, KernelContext, Op};
 use ff_tensor::{DataType, Result, Shape, ensure};
@@ -112,6 +112,15 @@ fn gradient(context: &mut GradientContext) -> Result<()> {
     let attrs = Attrs::new()
         .with("Tparams", dtype)
         .with("Tindices", context.dtype(indices));
+    // A scalar or a list of indices stands for a matrix with as many columns as there are extents.
+    let rank = context.op("Rank", &[incoming], Attrs::new().with("T", dtype))?;
+    let open = context.int32(-1)?;
+    let pack = Attrs::new()
+        .with("T", DataType::INT32)
+        .with("N", 2i64)
+        .with("axis", 0i64);
+    let matrix = context.op("Pack", &[open, rank], pack)?;
+    let indices = context.op("Reshape", &[indices, matrix], Attrs::new())?;
     let values = context.op("GatherNd", &[incoming, indices], attrs)?;
     let sum = |context: &mut GradientContext, value| {
         let attrs = Attrs::new()
@@ -131,7 +140,7 @@ fn gradient(context: &mut GradientContext) -> Result<()> {
     };
     let (total, part) = (sum(context, incoming)?, sum(context, values)?);
     let rest = binary(context, "Sub", total, part)?;
-    context.set(2, values);
+    set_reduced(context, 2, values)?;
     context.set(3, rest);
     Ok(())
 }

@@ -140,10 +140,15 @@ fn gradient(context: &mut GradientContext, spatial: usize) -> Result<()> {
     let cast = Attrs::new().with("SrcT", DataType::FLOAT).with("DstT", dtype);
     let filter = context.op("Cast", &[filter], cast)?;
     let size = crate::math::gradients::shape_of(context, images)?;
+    // Patches of volumes are not dilated.
+    let rates = match context.attrs().ints("rates") {
+        Ok(rates) => rates.to_vec(),
+        Err(_) => vec![1; spatial + 2],
+    };
     let attrs = Attrs::new()
         .with("T", dtype)
         .with("strides", context.attrs().ints("strides")?.to_vec())
-        .with("dilations", context.attrs().ints("rates")?.to_vec())
+        .with("dilations", rates)
         .with("padding", context.attrs().string("padding")?);
     let op = if spatial == 2 {
         "Conv2DBackpropInput"

@@ -3,7 +3,7 @@
 use super::{NUMBERS, image_extents, set_sized_image};
 use crate::wide::{f32s, zeros};
 use ff_op::{Attrs, Gradient, GradientContext, Kernel, KernelContext, Op};
-use ff_tensor::{Result, Shape, Tensor, bail, ensure};
+use ff_tensor::{DataType, Result, Shape, Tensor, bail, ensure};
 use std::f32::consts::PI;
 
 /// Every op of this file.
@@ -255,12 +255,18 @@ fn backward(context: &mut KernelContext) -> Result<()> {
 
 fn gradient(context: &mut GradientContext) -> Result<()> {
     let incoming = context.incoming_or_zeros(0)?;
-    let inputs = [incoming, context.input(0)?, context.input(2)?, context.input(3)?];
+    // The gradient's kernel knows single precision only; of the image it takes the shape.
+    let dtype = context.input_type(0);
+    let cast = |from, to| Attrs::new().with("SrcT", from).with("DstT", to);
+    let image = context.input(0)?;
+    let image = context.op("Cast", &[image], cast(dtype, DataType::FLOAT))?;
+    let inputs = [incoming, image, context.input(2)?, context.input(3)?];
     let attrs = Attrs::new()
-        .with("T", context.input_type(0))
+        .with("T", DataType::FLOAT)
         .with("kernel_type", context.attrs().string("kernel_type")?)
         .with("antialias", context.attrs().bool("antialias")?);
     let gradient = context.op("ScaleAndTranslateGrad", &inputs, attrs)?;
+    let gradient = context.op("Cast", &[gradient], cast(DataType::FLOAT, dtype))?;
     context.set(0, gradient);
     Ok(())
 }

@@ -291,6 +291,11 @@ fn squared_difference_gradient(context: &mut GradientContext) -> Result<()> {
 fn power_gradient(context: &mut GradientContext) -> Result<()> {
     let gradient = context.incoming_or_zeros(0)?;
     let (a, b, result) = (context.input(0)?, context.input(1)?, context.output(0));
+    let (a, b) = (
+        gradients::conjugate(context, a)?,
+        gradients::conjugate(context, b)?,
+    );
+    let result = gradients::conjugate(context, result)?;
     let one = gradients::scalar_like(context, 1.0, b)?;
     let less = binary(context, "Sub", b, one)?;
     let lower = binary(context, "Pow", a, less)?;

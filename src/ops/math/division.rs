@@ -9,7 +9,7 @@ use crate::elementwise::zip_same;
 use ff_hlo::{Direction, Opcode};
 use ff_kernels::elementwise::cost;
 use ff_op::{Gradient, GradientContext, Kernel, KernelContext, LowerContext, Op, shapes};
-use ff_tensor::{Code, Element, Result, Status};
+use ff_tensor::{Code, DataType, Element, Result, Status};
 
 const BASE: Op = Op {
     shape: shapes::broadcast_binary,
@@ -33,10 +33,10 @@ static REAL_DIV: Op = Op {
 static TRUNCATE_DIV: Op = Op {
     name: "TruncateDiv",
     kernels: &[
-        Kernel::native(truncate_divide).for_types(FAST),
+        Kernel::native(divide).for_types(&[("T", &[DataType::INT32])]),
         Kernel::FROM_LOWERING,
     ],
-    lower: Some(lower_truncated),
+    lower: Some(lower_truncate_divide),
     gradient: Gradient::NotDifferentiable,
     ..BASE
 };
@@ -136,10 +136,6 @@ fn divide(context: &mut KernelContext) -> Result<()> {
     })
 }
 
-fn truncate_divide(context: &mut KernelContext) -> Result<()> {
-    divide(context)
-}
-
 fn floor_divide(context: &mut KernelContext) -> Result<()> {
     crate::match_fast!(context.output_type(0), T => {
         refuse_zero::<T>(context)?;
@@ -188,6 +184,25 @@ fn lower_checked(context: &mut LowerContext, opcode: Opcode) -> Result<()> {
 /// HLO's division truncates integers already.
 fn lower_truncated(context: &mut LowerContext) -> Result<()> {
     lower_checked(context, Opcode::Divide)
+}
+
+/// Quotients of floats are rounded to zero.
+fn lower_truncate_divide(context: &mut LowerContext) -> Result<()> {
+    if !context.output_type(0).is_floating() {
+        return lower_truncated(context);
+    }
+    let (a, b) = (context.input(0)?, context.input(1)?);
+    let builder = &mut *context.builder;
+    let quotient = builder.binary_broadcast(Opcode::Divide, a, b)?;
+    let zero = builder.scalar_like(0.0, quotient)?;
+    let is_negative = builder.compare_broadcast(Direction::Lt, quotient, zero)?;
+    let (below, above) = (
+        builder.unary(Opcode::Floor, quotient)?,
+        builder.unary(Opcode::Ceil, quotient)?,
+    );
+    let truncated = builder.select(is_negative, above, below)?;
+    context.set_output(0, truncated);
+    Ok(())
 }
 
 fn lower_floor_divide(context: &mut LowerContext) -> Result<()> {
@@ -268,7 +283,7 @@ fn mod_gradient(context: &mut GradientContext, division: &str) -> Result<()> {
 }
 
 crate::op_cases! {
-    fractions: family(&["RealDiv"], FRACTIONS, |op, dtype| {
+    fractions: family(&["RealDiv", "Div"], FRACTIONS, |op, dtype| {
         Case::op(op).inputs([numbers(dtype, &[3], &[7.0, -1.0, 3.0]), numbers(dtype, &[3], &[2.0, 4.0, -8.0])])
     });
     by_zero: family(&["RealDiv", "DivNoNan"], &FLOATS[..2], |op, dtype| {
@@ -280,7 +295,7 @@ crate::op_cases! {
     unsigned: family(&["TruncateDiv", "FloorDiv", "FloorMod"], &INTEGERS[4..], |op, dtype| {
         Case::op(op).inputs([numbers(dtype, &[2], &[7.0, 250.0]), numbers(dtype, &[], &[4.0])])
     });
-    floats: family(&["FloorDiv", "FloorMod"], FLOATS, |op, dtype| {
+    floats: family(&["FloorDiv", "FloorMod", "TruncateDiv"], FLOATS, |op, dtype| {
         Case::op(op).inputs([numbers(dtype, &[4], &[7.5, -7.5, 7.5, -7.5]), numbers(dtype, &[4], &[2.0, 2.0, -2.0, -2.0])])
     });
     remainders: family(&["Mod", "TruncateMod"], &[DataType::FLOAT, DataType::DOUBLE, DataType::INT32, DataType::INT64], |op, dtype| {

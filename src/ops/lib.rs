@@ -11,6 +11,7 @@ pub mod data_flow;
 pub mod dispatch;
 pub mod elementwise;
 pub mod functional;
+mod gradient_exceptions;
 pub mod image;
 pub mod io;
 pub mod linalg;
@@ -32,6 +33,8 @@ pub mod string;
 pub mod testing;
 pub mod training;
 pub mod wide;
+
+pub use gradient_exceptions::UNCHECKED_GRADIENTS;
 
 use ff_op::{Op, Registry};
 use std::sync::{Arc, OnceLock};

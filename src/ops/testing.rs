@@ -6,6 +6,7 @@
 //! - the shape function, told everything and told nothing, must agree with the tensors that come out;
 //! - the kernel must give the literal result, or the error code, that the case states;
 //! - the lowering, evaluated, must give what the kernel gives;
+//! - the gradient must be what finite differences say (`testing/gradients.rs`);
 //! - with the environment variable `FF_CASES_DUMP`, node, inputs and outcome are appended to that file, for
 //!   `tools/reference/run_cases.py` to compare with the reference.
 //!
@@ -26,6 +27,7 @@ use ff_tensor::{
 use std::io::Write;
 use std::sync::Arc;
 
+mod gradients;
 mod variables;
 
 /// A tensor of these extents and elements.
@@ -174,6 +176,7 @@ pub struct Case {
     inputs: Vec<Tensor>,
     /// How many inputs, from the first on, are variables.
     variables: usize,
+    has_no_gradient: bool,
     attrs: Attrs,
     expected: Expected,
 }
@@ -185,6 +188,7 @@ impl Case {
             op,
             inputs: Vec::new(),
             variables: 0,
+            has_no_gradient: false,
             attrs: Attrs::new(),
             expected: Expected::Agreement,
         }
@@ -215,6 +219,13 @@ impl Case {
         self
     }
 
+    /// States that the gradient is not judged: the op has no derivative here, as with ties, or the gradient function
+    /// overlooks what the case is about, as the reference's does.
+    pub fn without_gradient(mut self) -> Case {
+        self.has_no_gradient = true;
+        self
+    }
+
     /// States an output; call it once per output.
     pub fn gives(mut self, output: Tensor) -> Case {
         match &mut self.expected {
@@ -233,7 +244,7 @@ impl Case {
     /// Puts the case before all judges. Panics when one disagrees.
     pub fn run(self, name: &str) {
         let types = variables::input_types(self.op, &self.inputs, self.variables);
-        let node = match node_of_types(self.op, "case", &types, self.attrs) {
+        let node = match node_of_types(self.op, "case", &types, self.attrs.clone()) {
             Ok(node) => Arc::new(node),
             Err(error) => panic!("{name}: {error}"),
         };
@@ -254,6 +265,9 @@ impl Case {
         }
         judge_shapes(name, &node, &self.inputs, &outcome);
         judge_lowering(name, &node, &self.inputs, &outcome);
+        if outcome.is_ok() && !self.has_no_gradient {
+            gradients::judge(name, &node, &self.inputs, &self.attrs);
+        }
     }
 }
 
@@ -407,6 +421,17 @@ fn compare(name: &str, what: &str, expected: &[Tensor], actual: &[Tensor]) {
     }
 }
 
+/// Appends an op's name to the file beside the dump of cases, if there is one.
+fn record(kind: &str, op: &str) {
+    let Ok(path) = std::env::var("FF_CASES_DUMP") else {
+        return;
+    };
+    let path = format!("{path}.{kind}");
+    let file = std::fs::OpenOptions::new().create(true).append(true).open(path);
+    file.and_then(|mut file| file.write_all(format!("{op}\n").as_bytes()))
+        .expect("the record can be written");
+}
+
 fn hex(bytes: &[u8]) -> String {
     bytes.iter().map(|byte| format!("{byte:02x}")).collect()
 }
@@ -421,6 +446,7 @@ fn hex_tensors(tensors: &[Tensor]) -> String {
 
 /// One line: name, node, inputs, and either outputs or the error's code and message. Messages are in hexadecimal.
 fn dump(name: &str, node: &NodeInfo, inputs: &[Tensor], variables: usize, outcome: &Result<Vec<Tensor>>) {
+    record("ops", node.op_name());
     let Ok(path) = std::env::var("FF_CASES_DUMP") else {
         return;
     };
@@ -490,6 +516,7 @@ impl OpRunner {
         inputs: &[Value],
         attrs: Attrs,
     ) -> Result<std::sync::mpsc::Receiver<Result<Vec<Value>>>> {
+        record("ops", op);
         let record = crate::registry().find(op)?;
         let dtype = |value: &Value| match value {
             Value::Tensor(tensor) => tensor.dtype(),

@@ -1,14 +1,23 @@
 //! `cargo xtask coverage`: writes `COVERAGE.md`, which ops have a kernel, a lowering, a gradient.
 //!
-//! The figures come from the op library itself, so the page cannot drift from it.
+//! The figures come from the op library itself, so the page cannot drift from it. With `--cases` it runs the library's unit
+//! tests instead, and prints the ops that no test ran, a line for each folder, and the gradients that no finite difference was
+//! compared with; those of `UNCHECKED_GRADIENTS` are known. It fails on such a gradient.
 
 use crate::tools;
 #[cfg(feature = "coverage")]
 use ff_op::{Gradient, KernelBody, Op};
+#[cfg(feature = "coverage")]
+use std::collections::BTreeSet;
+#[cfg(feature = "coverage")]
+use std::path::{Path, PathBuf};
 
 /// Runs the command.
 #[cfg(feature = "coverage")]
 pub fn run(arguments: &[String]) -> Result<(), String> {
+    if arguments.iter().any(|argument| argument == "--cases") {
+        return cases();
+    }
     let check = arguments.iter().any(|argument| argument == "--check");
     let path = tools::root().join("COVERAGE.md");
     let text = page();
@@ -30,6 +39,58 @@ pub fn run(_arguments: &[String]) -> Result<(), String> {
     ))
 }
 
+/// What the unit tests recorded beside their dump of cases, name by name.
+#[cfg(feature = "coverage")]
+fn recorded(dump: &Path, kind: &str) -> Result<BTreeSet<String>, String> {
+    let text = tools::read(&PathBuf::from(format!("{}.{kind}", dump.display())))?;
+    Ok(text.lines().map(str::to_string).collect())
+}
+
+#[cfg(feature = "coverage")]
+fn cases() -> Result<(), String> {
+    let folder = tools::root().join("target/cases");
+    let _ = std::fs::remove_dir_all(&folder);
+    tools::create_folder(&folder)?;
+    let dump = folder.join("cases.tsv");
+    let mut tests = tools::cargo();
+    tests
+        .args(["test", "--quiet", "-p", "ff-ops"])
+        .env("FF_CASES_DUMP", &dump);
+    tools::output(&mut tests)?;
+    let (run, checked) = (recorded(&dump, "ops")?, recorded(&dump, "gradients")?);
+    let excepted = |op: &Op| {
+        ff_ops::UNCHECKED_GRADIENTS
+            .iter()
+            .any(|(name, _)| *name == op.name)
+    };
+    let mut unchecked = Vec::new();
+    let mut missing = 0;
+    for lists in ff_ops::DOMAINS {
+        let ops = || lists.iter().copied().flatten().copied();
+        let not_run: Vec<&str> = ops()
+            .map(|op| op.name)
+            .filter(|name| !run.contains(*name))
+            .collect();
+        if !not_run.is_empty() {
+            println!("without cases: {}", not_run.join(" "));
+        }
+        missing += not_run.len();
+        let has_gradient = |op: &&Op| matches!(op.gradient, Gradient::Fn(_));
+        let is_unchecked = |op: &&Op| !checked.contains(op.name) && !excepted(op);
+        unchecked.extend(ops().filter(has_gradient).filter(is_unchecked).map(|op| op.name));
+    }
+    println!(
+        "{missing} ops without cases; {} gradients compared with finite differences, {} listed as checked elsewhere, {} unchecked",
+        checked.len(),
+        ff_ops::UNCHECKED_GRADIENTS.len(),
+        unchecked.len()
+    );
+    match unchecked.is_empty() {
+        true => Ok(()),
+        false => Err(format!("gradients that nothing checks: {}", unchecked.join(" "))),
+    }
+}
+
 #[cfg(feature = "coverage")]
 fn page() -> String {
     let mut ops: Vec<&Op> = ff_ops::DOMAINS
@@ -44,12 +105,13 @@ fn page() -> String {
     let count = |has: fn(&Op) -> bool| ops.iter().filter(|op| has(op)).count();
     let mut text = format!(
         "# Coverage\n\nWritten by `cargo xtask coverage`. Of the {} ops that have a schema, {} have a kernel, {} a lowering, \
-         {} a gradient. An op that is not listed can be imported; running it is an error that names it.\n\n\
+         {} a gradient ({} of them out of reach of finite differences). An op that is not listed can be imported; running it is an error that names it.\n\n\
          | op | kernel | lowering | gradient |\n|---|---|---|---|\n",
         ff_op::schema::COUNT,
         count(|op| !op.kernels.is_empty()),
         count(|op| op.lower.is_some()),
         count(|op| matches!(op.gradient, Gradient::Fn(_))),
+        ff_ops::UNCHECKED_GRADIENTS.len(),
     );
     for op in ops {
         text += &row(op);

@@ -38,7 +38,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "coverage",
         feature: Some("coverage"),
-        help: "write COVERAGE.md: which ops have what: [--check]",
+        help: "write COVERAGE.md: which ops have what: [--check]; --cases: what no unit test ran",
         run: coverage::run,
     },
 ];

@@ -5,6 +5,8 @@ mod concat;
 mod data_format;
 mod diagonal;
 mod fill;
+#[cfg(test)]
+mod float_cases;
 pub mod gather;
 mod identity;
 mod inplace;

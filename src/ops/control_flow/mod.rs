@@ -1,6 +1,8 @@
 //! Control flow of version 1: the dataflow engine runs these; their kernels only pass values on.
 
 mod frames;
+#[cfg(test)]
+mod tests;
 
 use ff_op::Op;
 

@@ -242,7 +242,7 @@ crate::op_cases! {
     });
     determinant_of_nothing: Case::op("MatrixDeterminant").input(t::<f32>(&[2, 0, 0], &[])).gives(vector(&[1.0f32, 1.0]));
     determinant_of_singular: family(&["MatrixDeterminant", "LogMatrixDeterminant"], FIELDS, |op, dtype| {
-        Case::op(op).input(numbers(dtype, &[2, 2], &[2.0, 2.0, 2.0, 2.0]))
+        Case::op(op).input(numbers(dtype, &[2, 2], &[2.0, 2.0, 2.0, 2.0])).without_gradient()
     });
     determinant_not_square: Case::op("LogMatrixDeterminant").input(sample(DataType::FLOAT, &[2, 3])).fails(Code::InvalidArgument);
     triangular_factors: family(&["Lu"], FIELDS, |op, dtype| {

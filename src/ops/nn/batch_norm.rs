@@ -301,6 +301,13 @@ crate::op_cases! {
         Case::op(op).inputs([cycle(dtype, &[2, 2, 2, 2]), row(&[1.0, 2.0]), row(&[0.5, -1.0]), row(&[3.0, 2.0]), row(&[4.0, 2.0])])
             .attr("is_training", false)
     });
+    second_version: Case::op("FusedBatchNormV2").input(cycle(DataType::FLOAT, &[2, 2, 2, 2]))
+        .inputs([vector(&[1.0f32, 2.0]), vector(&[0.5f32, -1.0]), vector(&[3.0f32, 2.0]), vector(&[4.0f32, 2.0])]).attr("is_training", false);
+    later_gradients: family(&["FusedBatchNormGradV2", "FusedBatchNormGradV3"], &[DataType::FLOAT], |op, dtype| {
+        let case = Case::op(op).inputs([cycle(dtype, &[2, 2, 2, 2]), counting(dtype, &[2, 2, 2, 2])])
+            .inputs([vector(&[1.0f32, 2.0]), vector(&[7.0f32, 8.0]), vector(&[21.0f32, 21.0])]);
+        if op.ends_with("V3") { case.input(t::<f32>(&[0], &[])) } else { case }
+    });
     training_in_half: family(&["FusedBatchNormV3"], &[DataType::HALF, DataType::BFLOAT16], |op, dtype| {
         Case::op(op).input(cycle(dtype, &[2, 2, 2, 2]))
             .inputs([vector(&[1.0f32, 2.0]), vector(&[0.5f32, -1.0]), t::<f32>(&[0], &[]), t::<f32>(&[0], &[])])

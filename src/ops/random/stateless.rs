@@ -243,6 +243,14 @@ crate::op_cases! {
         .gives(floats_of([1062736984, 1044686728, 1065289852, 1042562200, 1049313868]));
     counter_carries: keyed("StatelessRandomUniformV2", 5, &[u64::MAX, 3], 3)
         .gives(floats_of([1025850208, 1051110880, 1064988508, 1061918180, 1062666704]));
+    normal_by_key: keyed("StatelessRandomNormalV2", 5, &[3, 7], 1);
+    truncated_by_key: keyed("StatelessTruncatedNormalV2", 5, &[3, 7], 1);
+    range_by_key: Case::op("StatelessRandomUniformIntV2")
+        .inputs([vector(&[5]), vector(&[5u64]), vector(&[3u64, 7]), scalar(1), scalar(-3), scalar(100)]);
+    full_range_by_key: keyed("StatelessRandomUniformFullIntV2", 5, &[3, 7], 1).attr("dtype", DataType::INT64);
+    algorithm: Case::op("StatelessRandomGetAlg").gives(scalar(1));
+    key_and_counter_only: Case::op("StatelessRandomGetKeyCounter").input(vector(&[1, 2]))
+        .gives(vector(&[10413732777507651514u64])).gives(vector(&[0u64, 17830669156045600267]));
     unknown_algorithm: keyed("StatelessRandomUniformV2", 5, &[0, 0], 7).fails(Code::InvalidArgument);
     short_counter: keyed("StatelessRandomUniformV2", 5, &[0], 1).fails(Code::InvalidArgument);
     three_seeds: Case::op("StatelessRandomUniform").input(vector(&[5])).input(vector(&[1, 2, 3]))

@@ -5,6 +5,8 @@ mod resource;
 mod resource_update;
 mod scatter_nd;
 mod temporary;
+#[cfg(test)]
+mod tests;
 
 pub use resource::variable;
 

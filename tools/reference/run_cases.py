@@ -13,6 +13,7 @@ a seed and ops on other resources cannot be compared so.
 import fnmatch
 import os
 import pathlib
+import subprocess
 import sys
 
 os.environ["TF_CPP_MIN_LOG_LEVEL"] = "3"
@@ -132,33 +133,59 @@ def read_deliberate():
     return [line.split(": ", 1)[0] for line in lines if line and not line.startswith("#")]
 
 
+def problem_of(line):
+    """How one line of the dump differs from the reference; nothing where they agree."""
+    _, node, inputs, code, outcome = line.rstrip("\n").split("\t")
+    node = node_def_pb2.NodeDef.FromString(bytes.fromhex(node))
+    right_code, right = reference(node, tensors(inputs))
+    if code != right_code:
+        return f"({node.op}): {code} {outcome[:200] if code != 'ok' else ''}, the reference {right_code} {str(right)[:300]}"
+    problem = differs(tensors(outcome), right) if code == "ok" else None
+    return problem and f"({node.op}): {problem}"
+
+
+def judge():
+    """The child: answers each line of its input with one line, empty where there is no difference."""
+    for line in sys.stdin:
+        print((problem_of(line) or "").replace("\n", " "), flush=True)
+
+
+def judged(lines):
+    """Lines with what the child says of them. Where the reference brings its process down, another child goes on."""
+    child = None
+    for line in lines:
+        if child is None:
+            command = [sys.executable, __file__, "--judge"]
+            pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "stderr": subprocess.DEVNULL}
+            child = subprocess.Popen(command, text=True, **pipes)
+        child.stdin.write(line)
+        child.stdin.flush()
+        answer = child.stdout.readline()
+        if not answer:
+            yield line, f"the reference ended by signal {-child.wait()}"
+            child = None
+        else:
+            yield line, answer.strip()
+
+
 def main():
     count, bad, listed = 0, 0, 0
     patterns = read_deliberate()
     unused = set(patterns)
     wanted = sys.argv[2] if len(sys.argv) > 2 else ""
-    for line in open(sys.argv[1], encoding="utf-8"):
-        name, node, inputs, code, outcome = line.rstrip("\n").split("\t")
-        if wanted not in name:
-            continue
+    lines = [line for line in open(sys.argv[1], encoding="utf-8") if wanted in line.split("\t", 1)[0]]
+    for line, problem in judged(lines):
         count += 1
-        node = node_def_pb2.NodeDef.FromString(bytes.fromhex(node))
-        right_code, right = reference(node, tensors(inputs))
-        if code != right_code:
-            problem = f"{code} {outcome[:200] if code != 'ok' else ''}, the reference {right_code} {str(right)[:300]}"
-        elif code == "ok":
-            problem = differs(tensors(outcome), right)
-        else:
-            problem = None
         if not problem:
             continue
+        name = line.split("\t", 1)[0]
         found = [pattern for pattern in patterns if fnmatch.fnmatch(name, "*::" + pattern)]
         unused.difference_update(found)
         if found:
             listed += 1
             continue
         bad += 1
-        print(f"{name} ({node.op}): {problem}")
+        print(f"{name} {problem}")
     if not wanted:
         for pattern in sorted(unused):
             print(f"no longer differs: {pattern}")
@@ -166,4 +193,7 @@ def main():
     sys.exit(bad > 0)
 
 
-main()
+if sys.argv[1] == "--judge":
+    judge()
+else:
+    main()

@@ -25,6 +25,12 @@ pub struct TF_DeprecatedSession {
     state: Arc<GraphState>,
 }
 
+/// What a run uses of a session, kept alive until it ends: another thread may delete the session meanwhile.
+fn held(session: Handle<TF_DeprecatedSession>) -> Result<(Arc<Session>, Arc<GraphState>)> {
+    let session = given(session, "the session")?;
+    Ok((session.session.clone(), session.state.clone()))
+}
+
 /// A session without operations. Free it with `TF_DeleteDeprecatedSession`. NULL options are the defaults. NULL with
 /// NOT_FOUND for a target that nothing serves.
 #[unsafe(no_mangle)]
@@ -157,10 +163,10 @@ pub extern "C" fn TF_Run(
 ) {
     guard(status, || {
         clear(outputs, noutputs);
-        let session = given(session, "the session")?;
-        session.session.check_open()?;
+        let (session, state) = held(session)?;
+        session.check_open()?;
         let wanted = {
-            let graph = session.state.lock();
+            let graph = state.lock();
             ensure!(
                 !graph.is_empty(),
                 InvalidArgument,
@@ -185,7 +191,7 @@ pub extern "C" fn TF_Run(
             let name = output_names.of(noutputs, "names")?[at].text("a name")?;
             bail!(InvalidArgument, "{name} is both fed and fetched.");
         }
-        let tensors = run(&session.session, wanted)?;
+        let tensors = run(&session, wanted)?;
         write_tensors(tensors, outputs, noutputs)
     });
 }
@@ -219,16 +225,16 @@ pub extern "C" fn TF_PRunSetup(
     guard(status, || {
         let handle = given_mut(handle, "handle")?;
         handle.write(null());
-        let session = given(session, "the session")?;
+        let (session, state) = held(session)?;
         let signature = {
-            let graph = session.state.lock();
+            let graph = state.lock();
             Signature {
                 feeds: outputs_named(&graph, input_names, ninputs)?.into(),
                 fetches: outputs_named(&graph, output_names, noutputs)?.into(),
                 targets: nodes_named(&graph, target_oper_names, ntargets)?.into(),
             }
         };
-        handle.write(partial_run::set_up(&session.session, signature)?);
+        handle.write(partial_run::set_up(&session, signature)?);
         Ok(())
     });
 }
@@ -251,16 +257,16 @@ pub extern "C" fn TF_PRun(
 ) {
     guard(status, || {
         clear(outputs, noutputs);
-        let session = given(session, "the session")?;
+        let (session, state) = held(session)?;
         let (feeds, fetches) = {
-            let graph = session.state.lock();
+            let graph = state.lock();
             let values = inputs.handles(ninputs, "inputs")?;
             (
                 feeds_of(outputs_named(&graph, input_names, ninputs)?, &values)?,
                 outputs_named(&graph, output_names, noutputs)?,
             )
         };
-        let tensors = partial_run::go_on(&session.session, handle, &feeds, &fetches)?;
+        let tensors = partial_run::go_on(&session, handle, &feeds, &fetches)?;
         write_tensors(tensors, outputs, noutputs)
     });
 }

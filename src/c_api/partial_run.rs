@@ -1,10 +1,10 @@
 //! Partial runs: a step that is set up once and then run piece by piece, as its feeds come.
 
 use crate::TF_Status;
-use crate::ffi::{Array, Handle, Out, Room, Text, c_string, given, given_mut};
+use crate::ffi::{Array, Handle, Out, Room, Text, c_string, given_mut};
 use crate::guard::guard;
 use crate::operation::{TF_Operation, TF_Output};
-use crate::session::{TF_Session, clear, feeds_of, session_outputs, write_tensors};
+use crate::session::{TF_Session, clear, feeds_of, held, session_outputs, write_tensors};
 use crate::tensor::TF_Tensor;
 use ff_op::OutputRef;
 use ff_runtime::{Session, Signature};
@@ -50,14 +50,13 @@ pub extern "C" fn TF_SessionPRunSetup(
     guard(status, || {
         let handle = given_mut(handle, "handle")?;
         handle.write(null());
-        let session = given(session, "the session")?;
-        let state = &session.state;
+        let (session, state) = held(session)?;
         let signature = Signature {
-            feeds: session_outputs(state, inputs.of(ninputs, "inputs")?)?.into(),
-            fetches: session_outputs(state, outputs.of(noutputs, "outputs")?)?.into(),
+            feeds: session_outputs(&state, inputs.of(ninputs, "inputs")?)?.into(),
+            fetches: session_outputs(&state, outputs.of(noutputs, "outputs")?)?.into(),
             targets: state.nodes_of(target_opers.of(ntargets, "target_opers")?)?.into(),
         };
-        handle.write(set_up(&session.session, signature)?);
+        handle.write(set_up(&session, signature)?);
         Ok(())
     });
 }
@@ -84,14 +83,13 @@ pub extern "C" fn TF_SessionPRun(
 ) {
     guard(status, || {
         clear(output_values, noutputs);
-        let session = given(session, "the session")?;
-        let state = &session.state;
+        let (session, state) = held(session)?;
         let feeds = feeds_of(
-            session_outputs(state, inputs.of(ninputs, "inputs")?)?,
+            session_outputs(&state, inputs.of(ninputs, "inputs")?)?,
             input_values.of(ninputs, "input_values")?,
         )?;
-        let fetches = session_outputs(state, outputs.of(noutputs, "outputs")?)?;
-        let tensors = go_on(&session.session, handle, &feeds, &fetches)?;
+        let fetches = session_outputs(&state, outputs.of(noutputs, "outputs")?)?;
+        let tensors = go_on(&session, handle, &feeds, &fetches)?;
         write_tensors(tensors, output_values, noutputs)
     });
 }

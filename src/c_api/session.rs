@@ -120,7 +120,7 @@ pub extern "C" fn TF_CloseSession(session: Handle<TF_Session>, status: Option<&m
     });
 }
 
-/// Frees a session, closing it first; NULL is ignored. No other call may use it meanwhile or later.
+/// Frees a session, closing it first; NULL is ignored. Steps that run end with CANCELLED; no later call may use it.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_DeleteSession(session: Option<Box<TF_Session>>, status: Option<&mut TF_Status>) {
     guard(status, || {
@@ -129,6 +129,12 @@ pub extern "C" fn TF_DeleteSession(session: Option<Box<TF_Session>>, status: Opt
         }
         Ok(())
     });
+}
+
+/// What a run uses of a session, kept alive until it ends: another thread may delete the session meanwhile.
+pub(crate) fn held(session: Handle<TF_Session>) -> Result<(Arc<Session>, Arc<GraphState>)> {
+    let session = given(session, "the session")?;
+    Ok((session.session.clone(), session.state.clone()))
 }
 
 /// Outputs of the graph of a session. INVALID_ARGUMENT for others.
@@ -227,19 +233,18 @@ pub extern "C" fn TF_SessionRun(
 ) {
     guard(status, || {
         clear(output_values, noutputs);
-        let session = given(session, "the session")?;
-        let state = &session.state;
+        let (session, state) = held(session)?;
         let wanted = Wanted {
             options: run_options,
             feeds: feeds_of(
-                session_outputs(state, inputs.of(ninputs, "inputs")?)?,
+                session_outputs(&state, inputs.of(ninputs, "inputs")?)?,
                 input_values.of(ninputs, "input_values")?,
             )?,
-            fetches: session_outputs(state, outputs.of(noutputs, "outputs")?)?,
+            fetches: session_outputs(&state, outputs.of(noutputs, "outputs")?)?,
             targets: state.nodes_of(target_opers.of(ntargets, "target_opers")?)?,
             metadata: run_metadata,
         };
-        let tensors = run(&session.session, wanted)?;
+        let tensors = run(&session, wanted)?;
         write_tensors(tensors, output_values, noutputs)
     });
 }

@@ -1217,7 +1217,7 @@ TF_Session *TF_LoadSessionFromSavedModel(const TF_SessionOptions *session_option
 TF_CAPI_EXPORT extern void TF_CloseSession(TF_Session *session, TF_Status *status);
 
 /**
- * Frees a session, closing it first; NULL is ignored. No other call may use it meanwhile or later.
+ * Frees a session, closing it first; NULL is ignored. Steps that run end with CANCELLED; no later call may use it.
  */
 TF_CAPI_EXPORT extern void TF_DeleteSession(TF_Session *session, TF_Status *status);
 

@@ -18,7 +18,11 @@ const CHOLESKY: Op = Op {
 };
 const CHOLESKY_GRAD: Op = Op {
     name: "CholeskyGrad",
-    shape: same_square,
+    shape: |context| {
+        let shape = square(context, 0)?.merge(&square(context, 1)?)?;
+        context.set_output(0, shape);
+        Ok(())
+    },
     kernels: &[Kernel::native(|context| {
         match_field!(context.output_type(0), T => zip::<T>(context, |factor, gradient| {
             let result = cholesky_gradient(factor, &gradient).map_err(no_memory)?;

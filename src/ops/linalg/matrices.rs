@@ -82,6 +82,10 @@ pub fn no_memory(error: OutOfMemory) -> Status {
     status!(ResourceExhausted, "{error}")
 }
 
+fn too_many(count: i64) -> Status {
+    status!(ResourceExhausted, "OOM when allocating {count} matrices")
+}
+
 /// The matrices in the last two axes of a tensor.
 pub fn matrices<T: Field>(tensor: &Tensor) -> Result<Vec<Matrix<T>>> {
     let rank = tensor.rank();
@@ -94,7 +98,11 @@ pub fn matrices<T: Field>(tensor: &Tensor) -> Result<Vec<Matrix<T>>> {
         columns,
         data: elements[i * size..(i + 1) * size].to_vec(),
     };
-    Ok((0..count as usize).map(matrix).collect())
+    let mut found = Vec::new();
+    // Matrices without elements may be many.
+    found.try_reserve(count as usize).map_err(|_| too_many(count))?;
+    found.extend((0..count as usize).map(matrix));
+    Ok(found)
 }
 
 /// A tensor of matrices, one after the other.
@@ -126,7 +134,8 @@ pub fn zip<T: Field>(
     let (first, second) = (matrices::<T>(a)?, matrices::<T>(b)?);
     let batch = &shape.dims()[..shape.rank() - 2];
     let count: i64 = batch.iter().product();
-    let mut results = Vec::with_capacity(count as usize);
+    let mut results = Vec::new();
+    results.try_reserve(count as usize).map_err(|_| too_many(count))?;
     for number in 0..count {
         let a = place(number, batch, &a.dims()[..a.rank() - 2]);
         let b = place(number, batch, &b.dims()[..b.rank() - 2]);

@@ -9,14 +9,14 @@ CTEST := ctest --output-on-failure --no-tests=error
 # nextest where it is installed, else cargo's own runner.
 CARGO_TEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo nextest run || echo test)
 
-.PHONY: demo test bench dist setup reference lint unit package examples differential models clean
+.PHONY: demo test bench dist setup reference lint unit package examples differential models clean fuzz fuzz-short check-memory memory-short deny loom
 
 # Hears a melody with a neural network: a C program, a real SavedModel, the notes in words and a picture.
 demo: dist
 	PREFIX=$(PREFIX) tools/demo/run.sh
 
 # Everything that must pass before a change lands.
-test: lint unit package examples differential models
+test: lint unit package examples differential models fuzz-short memory-short
 
 # Times and memory beside the reference, in one interleaved run.
 bench: dist reference
@@ -72,6 +72,43 @@ models: differential
 	{ [ -f build/models/ops.tsv ] || $$(tools/reference/setup.sh --where)/bin/python tools/models/make_models.py \
 	    build/models --basic-pitch $$BASIC_PITCH; } && \
 	tools/whole_models.py build/capi-tests --ours $(PREFIX)/lib --models build/models --basic-pitch $$BASIC_PITCH
+
+# Changed inputs for every parser, for the ops and for the C calls, each target in turn; faults go to build/fuzz.
+FUZZ_SECONDS ?= 300
+FUZZ_SEED ?= 1
+FUZZ := cargo run --quiet -p ff-fuzz -- run all --seed $(FUZZ_SEED)
+fuzz: setup
+	$(FUZZ) --seconds $(FUZZ_SECONDS)
+
+fuzz-short: setup
+	$(FUZZ) --seconds 4
+
+# Every C test and example under valgrind, on a library that is not optimized.
+check-memory: setup
+	cargo xtask dist --profile dev --no-llvm --prefix $(CURDIR)/build/dist-dev
+	cmake -DCMAKE_PREFIX_PATH=$(CURDIR)/build/dist-dev -S capi-tests -B build/capi-memory
+	cmake --build build/capi-memory
+	tools/check_memory.py build/capi-memory --ours build/dist-dev/lib
+	cmake -DCMAKE_PREFIX_PATH=$(CURDIR)/build/dist-dev -S examples-c -B build/examples-memory
+	cmake --build build/examples-memory
+	cd build/examples-memory && $(MEMCHECK) ./hello && $(MEMCHECK) ./build_graph && $(MEMCHECK) ./strings && \
+	$(MEMCHECK) ./load_saved_model $(CURDIR)/examples-c/data/patterns_saved_model serving_default 3 && \
+	$(MEMCHECK) ./train $(CURDIR)/examples-c/data/train_adam.pb trained
+MEMCHECK := valgrind --quiet --leak-check=full --errors-for-leak-kinds=definite,indirect --error-exitcode=9 \
+    --show-leak-kinds=definite,indirect --suppressions=$(CURDIR)/tools/valgrind.supp
+
+# A part of it, on the package.
+memory-short: differential
+	tools/check_memory.py build/capi-tests --ours $(PREFIX)/lib --optimized
+
+# Every interleaving (of few threads, with few switches) of the thread pool.
+loom: setup
+	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=build/loom cargo test --release -p ff-kernels --lib loom
+
+# Licences and sources of dependencies.
+deny:
+	cargo deny --version || cargo install --locked cargo-deny
+	cargo deny check licenses bans sources
 
 clean:
 	rm -rf build target

@@ -19,6 +19,7 @@ TEST=(
     python3-venv   # the reference, and scripts that compare with it
     python3-pip
     libclang-22-dev # binds the C headers back to Rust
+    valgrind       # memory checks of the C tests
 )
 
 wanted=("${BUILD[@]}")

@@ -39,6 +39,7 @@ pub mod reduce;
 pub mod scratch;
 pub mod softmax;
 pub mod sort;
+mod sync;
 pub mod window;
 
 pub use pool::ThreadPool;

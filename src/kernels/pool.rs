@@ -11,17 +11,18 @@
 //!
 //! What it does not do: it has no priorities and does not bound the queue of asynchronous jobs.
 
+use crate::sync::{
+    Arc, AtomicUsize, Builder, Condvar, JoinHandle, Mutex, MutexGuard, Ordering, current, spin_loop,
+};
 use std::any::Any;
 use std::cell::Cell;
 use std::collections::VecDeque;
 use std::ops::Range;
 use std::panic::{AssertUnwindSafe, catch_unwind, resume_unwind};
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, OnceLock, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{OnceLock, PoisonError};
 
 /// Turns of the spin loop before an idle thread sleeps: some tens of microseconds.
-const SPIN_TURNS: usize = 2000;
+const SPIN_TURNS: usize = if cfg!(loom) { 1 } else { 2000 };
 /// Work below this is not worth sharing when a worker spins already, in nanoseconds.
 const MIN_WORK_HOT: f64 = 5_000.0;
 /// Work below this is not worth sharing when a worker must be woken, in nanoseconds.
@@ -31,8 +32,13 @@ const MIN_BLOCK: f64 = 2_000.0;
 /// Blocks per thread: slack for threads that start late or are interrupted.
 const BLOCKS_PER_THREAD: usize = 4;
 
+#[cfg(not(loom))]
 thread_local! {
     static INSIDE_LOOP: Cell<bool> = const { Cell::new(false) };
+}
+#[cfg(loom)]
+loom::thread_local! {
+    static INSIDE_LOOP: Cell<bool> = Cell::new(false);
 }
 
 type Panic = Box<dyn Any + Send>;
@@ -50,7 +56,7 @@ struct Loop<'a> {
 impl Loop<'_> {
     /// Takes blocks until none is left. After a panic the rest is skipped.
     fn work(&self) {
-        let outer = INSIDE_LOOP.replace(true);
+        let outer = INSIDE_LOOP.with(|inside| inside.replace(true));
         loop {
             let block = self.next.fetch_add(1, Ordering::Relaxed);
             if block >= self.blocks {
@@ -61,7 +67,7 @@ impl Loop<'_> {
                 lock(&self.panic).get_or_insert(payload);
             }
         }
-        INSIDE_LOOP.set(outer);
+        INSIDE_LOOP.with(|inside| inside.set(outer));
     }
 
     fn exhausted(&self) -> bool {
@@ -199,7 +205,7 @@ impl ThreadPool {
 
     /// True where the calling thread is inside the body of a loop, so that a loop would run serially.
     pub fn inside_loop() -> bool {
-        INSIDE_LOOP.get()
+        INSIDE_LOOP.with(Cell::get)
     }
 
     /// True if work of `cost` nanoseconds is worth sharing with other threads from here.
@@ -249,10 +255,7 @@ impl ThreadPool {
                     let shared = Arc::clone(&self.shared);
                     let name = format!("ff-pool-{index}");
                     // A machine that refuses a thread still works: the caller takes the blocks.
-                    std::thread::Builder::new()
-                        .name(name)
-                        .spawn(move || shared.worker())
-                        .ok()
+                    Builder::new().name(name).spawn(move || shared.worker()).ok()
                 })
                 .collect()
         });
@@ -268,7 +271,7 @@ impl Drop for ThreadPool {
         let mut queue = lock(&self.shared.queue);
         queue.closed = true;
         self.shared.announce(queue, usize::MAX);
-        let me = std::thread::current().id();
+        let me = current().id();
         for worker in workers {
             // A job may own the last handle of the pool: a thread does not join itself.
             if worker.thread().id() != me {
@@ -308,7 +311,7 @@ impl Shared {
             if active.load(Ordering::SeqCst) == 0 {
                 return;
             }
-            std::hint::spin_loop();
+            spin_loop();
         }
         let mut queue = lock(&self.queue);
         self.waiting_callers.fetch_add(1, Ordering::SeqCst);
@@ -367,7 +370,7 @@ impl Shared {
             if self.arrivals.load(Ordering::SeqCst) != seen {
                 break;
             }
-            std::hint::spin_loop();
+            spin_loop();
         }
         let queue = lock(&self.queue);
         self.spinning.fetch_sub(1, Ordering::SeqCst);
@@ -392,6 +395,10 @@ fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
     mutex.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
-#[cfg(test)]
+#[cfg(all(test, not(loom)))]
 #[path = "pool_tests.rs"]
 mod tests;
+
+#[cfg(all(test, loom))]
+#[path = "pool_loom_tests.rs"]
+mod loom_tests;

@@ -1,0 +1,59 @@
+//! The thread pool in all interleavings with a few switches between threads (see `make loom`): nothing is lost, nothing
+//! runs twice, nobody waits for ever.
+//!
+//! Threads spin one turn before they sleep here, and pools have two threads: what needs three workers is not tried.
+
+use super::*;
+
+/// Runs a body in every interleaving with at most `switches` forced switches.
+fn in_every_order(switches: usize, body: impl Fn() + Sync + Send + 'static) {
+    let mut model = loom::model::Builder::new();
+    model.preemption_bound = Some(switches);
+    model.max_branches = 20_000;
+    model.check(body);
+}
+
+#[test]
+fn loom_a_loop_runs_every_block_once() {
+    in_every_order(3, || {
+        let pool = ThreadPool::new(2);
+        let hits = [AtomicUsize::new(0), AtomicUsize::new(0)];
+        pool.run_loop(2, &|block| {
+            hits[block].fetch_add(1, Ordering::Relaxed);
+        });
+        assert!(hits.iter().all(|hits| hits.load(Ordering::Relaxed) == 1));
+    });
+}
+
+#[test]
+fn loom_jobs_run_before_the_pool_is_gone() {
+    in_every_order(3, || {
+        let pool = ThreadPool::new(2);
+        let done = Arc::new(AtomicUsize::new(0));
+        let mark = done.clone();
+        pool.spawn(move || {
+            mark.fetch_add(1, Ordering::Relaxed);
+        });
+        drop(pool);
+        assert_eq!(done.load(Ordering::Relaxed), 1);
+    });
+}
+
+#[test]
+fn loom_two_callers_share_a_worker() {
+    in_every_order(1, || {
+        let pool = Arc::new(ThreadPool::new(2));
+        pool.start_workers();
+        let run = |pool: &ThreadPool| {
+            let hits = AtomicUsize::new(0);
+            pool.run_loop(2, &|_| {
+                hits.fetch_add(1, Ordering::Relaxed);
+            });
+            assert_eq!(hits.load(Ordering::Relaxed), 2);
+        };
+        let other = pool.clone();
+        let caller = loom::thread::spawn(move || run(&other));
+        run(&pool);
+        let _ = caller.join();
+    });
+}

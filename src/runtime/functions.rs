@@ -5,14 +5,20 @@ use crate::plan::{Plan, Signature};
 use ff_graph::{FunctionBody, FunctionLibrary};
 use ff_hlo::{Builder, Op as HloOp};
 use ff_op::{Callable, FunctionHost, FunctionRef, FunctionSignature, HandleShapes, KernelHost, Registry};
-use ff_tensor::{PartialShape, Result, Tensor, ensure};
+use ff_tensor::{PartialShape, Result, Tensor, ensure, status};
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 
-/// How deep function calls may nest before a step is refused; the caller's stack is what they use.
+/// How deep function calls may nest before a step is refused.
 const MAX_DEPTH: usize = 200;
+
+/// So many nested calls use one stack; deeper ones go on on a thread of their own, so that callers need no large stack.
+const CALLS_PER_STACK: usize = 16;
+
+/// Bytes of such a thread's stack.
+const STACK: usize = 8 << 20;
 
 /// The functions of one graph, as the ops of its sessions see them.
 pub struct Functions {
@@ -109,7 +115,29 @@ impl Callable for Function {
             Plan::build(self.body.graph(), &signature, host)
         });
         let plan = plan.as_ref().map_err(Clone::clone)?;
-        executor::run(plan, arguments, host, None)
+        let depth = DEPTH.get();
+        if depth % CALLS_PER_STACK != 0 {
+            return executor::run(plan, arguments, host, None);
+        }
+        let go_on = || {
+            DEPTH.set(depth);
+            executor::run(plan, arguments, host, None)
+        };
+        std::thread::scope(|scope| {
+            let thread = std::thread::Builder::new()
+                .stack_size(STACK)
+                .spawn_scoped(scope, go_on);
+            let thread = thread.map_err(|error| {
+                status!(
+                    ResourceExhausted,
+                    "No thread for the nested calls of {}: {error}",
+                    self.name
+                )
+            })?;
+            thread
+                .join()
+                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
+        })
     }
 }
 

@@ -62,7 +62,7 @@ def main():
     parser.add_argument("--ours", type=lambda path: pathlib.Path(path).resolve(), required=True)
     parser.add_argument("--optimized", action="store_true")
     parser.add_argument("names", nargs="*", metavar="NAME")
-    arguments = parser.parse_args()
+    arguments = parser.parse_intermixed_args()
     if not shutil.which("valgrind"):
         print("valgrind is missing")
         return 77

@@ -249,6 +249,9 @@ impl Open {
 /// What is in the parentheses (or braces) at the start of `text`, and what comes after them.
 pub(super) fn balanced(text: &str) -> Result<(&str, &str)> {
     let (mut depth, mut in_string, mut escaped) = (0, false, false);
+    if !text.starts_with(['(', '{', '[']) {
+        return Err(malformed("an opening parenthesis", text));
+    }
     for (at, c) in text.char_indices() {
         if in_string {
             in_string = c != '"' || escaped;

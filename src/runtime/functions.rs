@@ -116,7 +116,7 @@ impl Callable for Function {
         });
         let plan = plan.as_ref().map_err(Clone::clone)?;
         let depth = DEPTH.get();
-        if depth % CALLS_PER_STACK != 0 {
+        if !depth.is_multiple_of(CALLS_PER_STACK) {
             return executor::run(plan, arguments, host, None);
         }
         let go_on = || {

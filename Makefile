@@ -1,7 +1,7 @@
 # The commands of the README. `make demo` and `make test` install what is missing (tools/setup.sh says what).
 
 SHELL := /bin/bash
-PREFIX ?= $(CURDIR)/build/dist
+PREFIX ?= $(CURDIR)/dist
 # Flags of `cargo xtask dist`: --no-llvm, --profile NAME.
 DIST_FLAGS ?=
 CMAKE := cmake -DCMAKE_BUILD_TYPE=Release -DCMAKE_PREFIX_PATH=$(PREFIX)
@@ -11,7 +11,8 @@ CARGO_TEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo nextest ru
 
 .PHONY: demo test bench dist setup reference lint unit package examples differential models clean fuzz fuzz-short check-memory memory-short deny loom
 
-# Hears a melody with a neural network: a C program, a real SavedModel, the notes in words and a picture.
+# Installs the package, builds every example against it, hears a melody with a real SavedModel (the notes in words and a
+# picture), and trains a small network.
 demo: dist
 	PREFIX=$(PREFIX) tools/demo/run.sh
 
@@ -111,4 +112,4 @@ deny:
 	cargo deny check licenses bans sources
 
 clean:
-	rm -rf build target
+	rm -rf build dist target

@@ -74,7 +74,7 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
 
 fn parse(arguments: &[String]) -> Result<Options, String> {
     let mut options = Options {
-        prefix: root().join("build/dist"),
+        prefix: root().join("dist"),
         llvm: true,
         profile: "release".into(),
         archive: false,

@@ -9,8 +9,8 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-/// The components that the crate calls: the passes, NVPTX (the host's target is added), and what `inkwell` mentions.
-pub const COMPONENTS: &[&str] = &["core", "passes", "target", "executionengine", "nvptx"];
+/// The components that the crate calls: NVPTX (the host's target is added), and what `inkwell` mentions.
+pub const COMPONENTS: &[&str] = &["core", "target", "executionengine", "nvptx"];
 
 /// Where LLVM's archives lie and what they are called, in link order.
 pub struct Libraries {

@@ -1,6 +1,6 @@
 //! Machine code from kernel descriptions, by LLVM. The only crate that sees LLVM.
 //!
-//! One path for every use: description -> IR with explicit vectors ([`Elementwise`] so far) -> a short list of
+//! One path for every use: description -> IR with explicit vectors ([`Elementwise`] so far) -> the code generator of
 //! LLVM -> a relocatable object. The just-in-time compiler loads that object into memory ([`CompiledKernel`]),
 //! an ahead-of-time compiler can write it to a file, and for NVPTX the object is PTX text.
 //!

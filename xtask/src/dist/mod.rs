@@ -119,10 +119,6 @@ fn build(options: &Options) -> Result<Inputs, String> {
     if !options.llvm {
         command.arg("--no-default-features");
     }
-    if options.profile == "release" {
-        // Between crates only what is small is inlined: each crate has had its own inlining before.
-        command.args(["--", "-C", "llvm-args=-inline-threshold=25"]);
-    }
     run_program(&mut command)?;
     let folder = target.join(if options.profile == "dev" {
         "debug"

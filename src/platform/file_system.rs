@@ -143,6 +143,19 @@ pub trait FileSystem: Send + Sync {
         }
     }
 
+    /// Deletes a folder with all that it holds, in a file system that can do so at once; none where that is done one by one.
+    fn delete_recursively(&self, path: &str) -> Option<Result<()>> {
+        let _ = path;
+        None
+    }
+
+    /// The paths that match a pattern, with their scheme, of a file system that finds them itself; none where listing
+    /// folders finds them.
+    fn matching_paths(&self, pattern: &str) -> Option<Result<Vec<String>>> {
+        let _ = pattern;
+        None
+    }
+
     /// Whether there is a file or folder.
     fn exists(&self, path: &str) -> bool {
         self.stat(path).is_ok()

@@ -144,6 +144,9 @@ pub fn delete_directory(path: &str) -> Result<()> {
 /// Deletes a file, or a folder with all that it holds. Goes on after an error and returns the first one.
 pub fn delete_recursively(path: &str) -> Result<()> {
     let (system, path) = resolve(path)?;
+    if let Some(deleted) = system.delete_recursively(path) {
+        return deleted;
+    }
     if !system.stat(path)?.is_directory {
         return system.delete_file(path);
     }
@@ -196,6 +199,9 @@ pub fn copy(from: &str, to: &str) -> Result<()> {
 /// The paths that match a pattern (see the wildcards of [`matches`]), sorted; with their scheme.
 pub fn matching_paths(pattern: &str) -> Result<Vec<String>> {
     let (system, path) = resolve(pattern)?;
+    if let Some(found) = system.matching_paths(path) {
+        return found;
+    }
     let scheme = &pattern[..pattern.len() - path.len()];
     let found = glob::matching_paths(&*system, path);
     Ok(found.into_iter().map(|path| format!("{scheme}{path}")).collect())

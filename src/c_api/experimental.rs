@@ -2,13 +2,11 @@
 
 use crate::TF_Status;
 use crate::datatype::{TF_DataType, data_type};
-use crate::env_system::symbol;
 use crate::ffi::{Array, Enum, Handle, Out, Text, c_string, given, given_box, given_mut};
 use crate::function::TF_Function;
 use crate::graph::{TF_Graph, state};
 use crate::guard::{guard, guard_or, quiet};
 use crate::import::TF_ImportGraphDefOptions;
-use crate::library::{TF_DeleteLibraryHandle, TF_Library, TF_LoadLibrary, open};
 use crate::session::TF_Session;
 use crate::tensor::TF_Tensor;
 use ff_graph::{export_graph_def, function_text};
@@ -19,7 +17,7 @@ use ff_proto::op_def::AttrDef;
 use ff_proto::text;
 use ff_runtime::RunRequest;
 use ff_tensor::{DataType, Result, Tensor, bail, ensure, status};
-use std::ffi::{CString, c_char, c_int, c_uchar, c_void};
+use std::ffi::{CString, c_char, c_int, c_uchar};
 use std::ptr::null_mut;
 
 /// A text for C code that frees it with `free`, and its length. NULL when memory is out.
@@ -307,38 +305,6 @@ pub extern "C" fn TF_ImportGraphDefOptionsSetValidateColocationConstraints(
         given_mut(opts, "opts")?.options.validate_colocation = enable != 0;
         Ok(())
     });
-}
-
-/// Loads a library that adds kernels by its `TF_InitKernel`. Free the handle with `TF_DeletePluggableDeviceLibraryHandle`.
-///
-/// NULL with NOT_FOUND when it cannot be loaded, UNIMPLEMENTED when it adds a device, passes or a profiler.
-#[unsafe(no_mangle)]
-pub extern "C" fn TF_LoadPluggableDeviceLibrary(
-    library_filename: Text,
-    status: Option<&mut TF_Status>,
-) -> Option<Box<TF_Library>> {
-    guard(status, || {
-        let address = open(&c_string(&library_filename.text("library_filename")?))? as *mut c_void;
-        for name in ["SE_InitPlugin", "TF_InitGraph", "TF_InitProfiler"] {
-            ensure!(
-                symbol(address, name).is_err(),
-                Unimplemented,
-                "Libraries that define {name} are not supported"
-            );
-        }
-        if let Ok(init) = symbol(address, "TF_InitKernel") {
-            // SAFETY: the interface of plug-ins says that this is such a function.
-            unsafe { std::mem::transmute::<*mut c_void, unsafe extern "C" fn()>(init)() };
-        }
-        let mut loaded = TF_Status::default();
-        Ok(TF_LoadLibrary(library_filename, Some(&mut loaded)))
-    })
-}
-
-/// Frees a handle; the library stays loaded. NULL is ignored.
-#[unsafe(no_mangle)]
-pub extern "C" fn TF_DeletePluggableDeviceLibraryHandle(lib_handle: Option<Box<TF_Library>>) {
-    TF_DeleteLibraryHandle(lib_handle);
 }
 
 /// Takes a function out of a graph's library. INVALID_ARGUMENT when there is none of this name.

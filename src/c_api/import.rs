@@ -9,7 +9,7 @@ use crate::operation::{TF_Operation, TF_Output};
 use ff_graph::{CONTROL, ImportOptions, ImportResults, import_graph_bytes};
 use ff_op::OutputRef;
 use ff_proto::Bytes;
-use ff_tensor::{Result, bail, ensure, status};
+use ff_tensor::{Result, ensure, status};
 use std::ffi::{CString, c_char, c_int, c_uchar};
 
 /// How to import. One thread at a time may change it.
@@ -280,43 +280,45 @@ pub extern "C" fn TF_GraphImportGraphDefWithResults(
     options: Option<&TF_ImportGraphDefOptions>,
     status: Option<&mut TF_Status>,
 ) -> Option<Box<TF_ImportGraphDefResults>> {
-    guard(status, || {
-        let state = state(graph)?;
-        let results = import(state, graph_def, options)?;
-        let unused = &results.missing_unused_keys;
-        let names: Vec<CString> = unused.iter().map(|(name, _)| c_string(name)).collect();
-        Ok(Some(Box::new(TF_ImportGraphDefResults {
-            outputs: results
-                .return_outputs
-                .iter()
-                .map(|it| state.output(*it))
-                .collect(),
-            operations: results
-                .return_nodes
-                .iter()
-                .map(|it| state.operation(*it))
-                .collect(),
-            unused_names: names.iter().map(|name| name.as_ptr()).collect(),
-            unused_indexes: unused.iter().map(|(_, index)| *index as c_int).collect(),
-            _names: names,
-        })))
-    })
+    guard(status, || import_with_results(graph, graph_def, options))
 }
 
-/// Importing messages that are objects in memory is for the C++ library that made them: UNIMPLEMENTED.
+fn import_with_results(
+    graph: Handle<TF_Graph>,
+    graph_def: Option<&TF_Buffer>,
+    options: Option<&TF_ImportGraphDefOptions>,
+) -> Result<Option<Box<TF_ImportGraphDefResults>>> {
+    let state = state(graph)?;
+    let results = import(state, graph_def, options)?;
+    let unused = &results.missing_unused_keys;
+    let names: Vec<CString> = unused.iter().map(|(name, _)| c_string(name)).collect();
+    Ok(Some(Box::new(TF_ImportGraphDefResults {
+        outputs: results
+            .return_outputs
+            .iter()
+            .map(|it| state.output(*it))
+            .collect(),
+        operations: results
+            .return_nodes
+            .iter()
+            .map(|it| state.operation(*it))
+            .collect(),
+        unused_names: names.iter().map(|name| name.as_ptr()).collect(),
+        unused_indexes: unused.iter().map(|(_, index)| *index as c_int).collect(),
+        _names: names,
+    })))
+}
+
+/// As `TF_GraphImportGraphDefWithResults`. The reference takes the address of one of its own C++ messages here; a message of
+/// this library is its serialized form, and so that is what the buffer must hold.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_GraphImportGraphDefWithResultsNoSerialization(
-    _graph: Handle<TF_Graph>,
-    _graph_def: Option<&TF_Buffer>,
-    _options: Option<&TF_ImportGraphDefOptions>,
+    graph: Handle<TF_Graph>,
+    graph_def: Option<&TF_Buffer>,
+    options: Option<&TF_ImportGraphDefOptions>,
     status: Option<&mut TF_Status>,
 ) -> Option<Box<TF_ImportGraphDefResults>> {
-    guard(status, || {
-        bail!(
-            Unimplemented,
-            "A GraphDef can only be imported in serialized form"
-        )
-    })
+    guard(status, || import_with_results(graph, graph_def, options))
 }
 
 /// Gives out an array of the results.

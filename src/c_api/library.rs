@@ -1,4 +1,4 @@
-//! `TF_Library`: libraries that register ops and kernels when they are loaded; log listeners; file system plug-ins.
+//! `TF_Library`: libraries that register ops and kernels when they are loaded; log listeners.
 
 use crate::TF_Status;
 use crate::buffer::TF_Buffer;
@@ -6,7 +6,7 @@ use crate::ffi::{Handle, Text, c_string};
 use crate::guard::{guard, quiet};
 use ff_ops::registry;
 use ff_proto::OpList;
-use ff_tensor::{Result, Status, ensure, status};
+use ff_tensor::{Result, Status, status};
 use parking_lot::Mutex;
 use std::ffi::{CStr, CString, c_char};
 
@@ -113,21 +113,6 @@ pub extern "C" fn TF_RegisterLogListener(listener: Option<unsafe extern "C" fn(m
             });
         }
         Ok(())
-    });
-}
-
-/// Loads a plug-in that adds file systems. NOT_FOUND when it cannot be loaded; UNIMPLEMENTED otherwise, for now.
-#[unsafe(no_mangle)]
-pub extern "C" fn TF_RegisterFilesystemPlugin(plugin_filename: Text, status: Option<&mut TF_Status>) {
-    guard(status, || {
-        let path = c_string(&plugin_filename.text("plugin_filename")?);
-        ensure!(
-            std::path::Path::new(&*path.to_string_lossy()).exists(),
-            NotFound,
-            "{}: cannot open shared object file: No such file or directory",
-            path.to_string_lossy()
-        );
-        Err::<(), _>(status!(Unimplemented, "File system plug-ins are not implemented"))
     });
 }
 

@@ -149,31 +149,50 @@ pub extern "C" fn TF_FinishWhile(
 ) {
     guard(status, || {
         let parts = take(params)?;
-        let params = given(params, "params")?;
-        if params.name.is_null() {
-            bail!(InvalidArgument, "TF_WhileParams `name` field is null");
-        }
-        // SAFETY: the caller set the name to a C string.
-        let name = unsafe { CStr::from_ptr(params.name) }.to_string_lossy();
-        ensure!(
-            !params.cond_output.oper.is_null(),
+        finish_into(&parts, given(params, "params")?, outputs)
+    });
+}
+
+/// Checks what was set, adds the loop, writes its results.
+fn finish_into(parts: &Parts, params: &TF_WhileParams, outputs: Room<TF_Output>) -> Result<()> {
+    if params.name.is_null() {
+        bail!(InvalidArgument, "TF_WhileParams `name` field is null");
+    }
+    // SAFETY: the caller set the name to a C string.
+    let name = unsafe { CStr::from_ptr(params.name) }.to_string_lossy();
+    ensure!(
+        !params.cond_output.oper.is_null(),
+        InvalidArgument,
+        "TF_WhileParams `cond_output` field isn't set"
+    );
+    if let Some(index) = parts.body_outputs.iter().position(|output| output.oper.is_null()) {
+        bail!(
             InvalidArgument,
-            "TF_WhileParams `cond_output` field isn't set"
+            "TF_WhileParams `body_outputs[{index}]` field isn't set"
         );
-        if let Some(index) = parts.body_outputs.iter().position(|output| output.oper.is_null()) {
-            bail!(
-                InvalidArgument,
-                "TF_WhileParams `body_outputs[{index}]` field isn't set"
-            );
-        }
-        let parent = parts
-            .cond_graph
-            .parent
-            .as_ref()
-            .ok_or_else(|| missing("the loop's graph"))?;
-        let results = finish(&parts, params.cond_output, &name, parent)?;
-        let results = results.into_iter().map(|output| parent.state.output(output));
-        outputs.write_all(params.ninputs, results.collect(), "outputs")
+    }
+    let parent = parts
+        .cond_graph
+        .parent
+        .as_ref()
+        .ok_or_else(|| missing("the loop's graph"))?;
+    let results = finish(parts, params.cond_output, &name, parent)?;
+    let results = results.into_iter().map(|output| parent.state.output(output));
+    outputs.write_all(params.ninputs, results.collect(), "outputs")
+}
+
+/// `TF_FinishWhile` without freeing what belongs to `params`: after it `TF_AbortWhile`
+/// frees that. In no header of TensorFlow's, but exported by it.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_FinishWhileHelper(
+    params: Option<&TF_WhileParams>,
+    status: Option<&mut TF_Status>,
+    outputs: Room<TF_Output>,
+) {
+    guard(status, || {
+        // What belongs to the loop stays the caller's.
+        let parts = std::mem::ManuallyDrop::new(take(params)?);
+        finish_into(&parts, given(params, "params")?, outputs)
     });
 }
 

@@ -3,7 +3,11 @@
 use ff_graph::passes::Level;
 use ff_proto::ConfigProto;
 use ff_proto::optimizer_options;
+use ff_proto::rewriter_config::Toggle;
 use std::time::Duration;
+
+/// The nodes that a graph must have, where the configuration does not say.
+const LEAST_NODES: usize = 4;
 
 /// Options of a session.
 #[derive(Clone, Debug, Default)]
@@ -36,6 +40,21 @@ impl SessionOptions {
         match options.map(|options| options.opt_level) {
             Some(level) if level == optimizer_options::Level::L0 as i32 => Level::Prune,
             _ => Level::Full,
+        }
+    }
+
+    /// The nodes that a graph must have for passes of plug-ins to run; none where they do not run at all.
+    pub fn plugin_passes(&self) -> Option<usize> {
+        let options = self.config.graph_options.as_ref();
+        let Some(rewrite) = options.and_then(|options| options.rewrite_options.as_ref()) else {
+            return Some(LEAST_NODES);
+        };
+        if rewrite.disable_meta_optimizer || rewrite.use_plugin_optimizers == Toggle::Off as i32 {
+            return None;
+        }
+        match rewrite.min_graph_nodes {
+            0 => Some(LEAST_NODES),
+            count => Some(usize::try_from(count).unwrap_or(0)),
         }
     }
 

@@ -72,7 +72,7 @@ impl Session {
         let (plan, handle) = {
             let graph = self.graph.lock();
             self.check(&graph, &signature)?;
-            let plan = crate::planner::plan_partial(&graph, &signature, self.options.passes(), &*step)?;
+            let plan = crate::planner::plan_partial(&graph, &signature, &self.options, &*step)?;
             (plan, format!("{};{number}", describe(&graph, &signature)))
         };
         let numbered = |outputs: &[OutputRef]| {

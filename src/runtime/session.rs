@@ -196,7 +196,7 @@ impl Session {
         let plan = {
             let graph = self.graph.lock();
             self.check(&graph, &signature)?;
-            crate::planner::plan(&graph, &signature, self.options.passes(), &**step)?
+            crate::planner::plan(&graph, &signature, &self.options, &**step)?
         };
         let kept = Arc::new(KeptPlan {
             plan,

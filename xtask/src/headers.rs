@@ -193,10 +193,11 @@ const HEADERS: &[Header] = &[
                 "tensorflow/c/tf_datatype.h",
                 "tensorflow/c/tf_status.h",
                 "tensorflow/c/tf_tensor.h",
+                "tensorflow/core/common_runtime/next_pluggable_device/c/tf_rendezvous_c_api.h",
             ],
         ),
         sources: &["kernel_builder", "kernel_construction", "kernel_context"],
-        exclude: &[],
+        exclude: &["TF_RendezvousThunk"],
         include: &["TF_AsyncOpKernelDoneCallback"],
         extra: Some("kernels.inc"),
     },
@@ -223,10 +224,37 @@ const HEADERS: &[Header] = &[
             &["stdbool.h", "stddef.h", "stdint.h"],
             &["tensorflow/c/c_api.h", "tensorflow/c/c_api_macros.h"],
         ),
-        sources: &["xla_settings", "checkpoint_reader", "shape_list", "experimental"],
+        sources: &[
+            "xla_settings",
+            "checkpoint_reader",
+            "shape_list",
+            "experimental",
+            "file_system_plugin",
+            "pluggable_device",
+        ],
         exclude: &[],
         include: &[],
         extra: None,
+    },
+    Header {
+        path: "tensorflow/c/experimental/grappler/grappler.h",
+        about: "Graph optimizers that plug-ins add. A plug-in is a shared library that defines TF_InitGraph; \
+                TF_LoadPluggableDeviceLibrary (c_api_experimental.h) loads it. The optimizer then sees each graph that a \
+                session plans, unless the session's configuration says otherwise (rewrite_options: disable_meta_optimizer, \
+                use_plugin_optimizers, min_graph_nodes). Structs begin with their size as who filled them in knows it.",
+        includes: (
+            &["stddef.h", "stdint.h"],
+            &[
+                "tensorflow/c/c_api.h",
+                "tensorflow/c/c_api_macros.h",
+                "tensorflow/c/tf_buffer.h",
+                "tensorflow/c/tf_status.h",
+            ],
+        ),
+        sources: &["grappler"],
+        exclude: &["TF_GrapplerItem"],
+        include: &[],
+        extra: Some("grappler.inc"),
     },
 ];
 
@@ -239,6 +267,19 @@ const TEXTS: &[(&str, &str)] = &[
         "tensorflow/c/experimental/stream_executor/stream_executor.h",
         "stream_executor.h",
     ),
+    (
+        "tensorflow/c/experimental/pluggable_profiler/pluggable_profiler.h",
+        "pluggable_profiler.h",
+    ),
+    (
+        "tensorflow/c/experimental/filesystem/filesystem_interface.h",
+        "filesystem_interface.h",
+    ),
+    (
+        "tensorflow/core/common_runtime/next_pluggable_device/c/tf_rendezvous_c_api.h",
+        "tf_rendezvous_c_api.h",
+    ),
+    ("tensorflow/c/kernels_experimental.h", "kernels_experimental.h"),
     ("tsl/platform/ctstring.h", "ctstring.h"),
     ("tsl/platform/ctstring_internal.h", "ctstring_internal.h"),
     ("tensorflow/core/platform/ctstring.h", "core_ctstring.h"),

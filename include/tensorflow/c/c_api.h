@@ -965,12 +965,13 @@ TF_ImportGraphDefResults *TF_GraphImportGraphDefWithResults(TF_Graph *graph,
                                                                    TF_Status *status);
 
 /**
- * Importing messages that are objects in memory is for the C++ library that made them: UNIMPLEMENTED.
+ * As `TF_GraphImportGraphDefWithResults`. The reference takes the address of one of its own C++ messages here; a message of
+ * this library is its serialized form, and so that is what the buffer must hold.
  */
 TF_CAPI_EXPORT extern
-TF_ImportGraphDefResults *TF_GraphImportGraphDefWithResultsNoSerialization(TF_Graph *_graph,
-                                                                                  const TF_Buffer *_graph_def,
-                                                                                  const TF_ImportGraphDefOptions *_options,
+TF_ImportGraphDefResults *TF_GraphImportGraphDefWithResultsNoSerialization(TF_Graph *graph,
+                                                                                  const TF_Buffer *graph_def,
+                                                                                  const TF_ImportGraphDefOptions *options,
                                                                                   TF_Status *status);
 
 /**
@@ -1143,6 +1144,15 @@ TF_CAPI_EXPORT extern
 void TF_FinishWhile(const TF_WhileParams *params,
                     TF_Status *status,
                     TF_Output *outputs);
+
+/**
+ * `TF_FinishWhile` without freeing what belongs to `params`: after it `TF_AbortWhile`
+ * frees that. In no header of TensorFlow's, but exported by it.
+ */
+TF_CAPI_EXPORT extern
+void TF_FinishWhileHelper(const TF_WhileParams *params,
+                          TF_Status *status,
+                          TF_Output *outputs);
 
 /**
  * Frees what belongs to `params` without adding a loop. NULL and a loop that was not started are ignored.
@@ -1451,11 +1461,6 @@ TF_CAPI_EXPORT extern void TF_DeleteLibraryHandle(TF_Library *lib_handle);
  * Calls `listener` with each text that a printing op prints, on any thread, instead of printing it. NULL is ignored.
  */
 TF_CAPI_EXPORT extern void TF_RegisterLogListener(void (*listener)(const char *message));
-
-/**
- * Loads a plug-in that adds file systems. NOT_FOUND when it cannot be loaded; UNIMPLEMENTED otherwise, for now.
- */
-TF_CAPI_EXPORT extern void TF_RegisterFilesystemPlugin(const char *plugin_filename, TF_Status *status);
 
 /**
  * The definitions of all ops as a serialized `OpList`: those of the library, and those that were registered. Free the

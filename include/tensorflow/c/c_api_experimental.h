@@ -310,9 +310,28 @@ void TF_ImportGraphDefOptionsSetValidateColocationConstraints(TF_ImportGraphDefO
                                                               unsigned char enable);
 
 /**
- * Loads a library that adds kernels by its `TF_InitKernel`. Free the handle with `TF_DeletePluggableDeviceLibraryHandle`.
+ * Takes a function out of a graph's library. INVALID_ARGUMENT when there is none of this name.
+ */
+TF_CAPI_EXPORT extern void TF_GraphRemoveFunction(TF_Graph *g, const char *func_name, TF_Status *status);
+
+/**
+ * Loads a plug-in that adds file systems, and registers its schemes for this process; the plug-in stays loaded for good.
+ * All schemes that can be are registered, also when there is an error, which is the first one.
  *
- * NULL with NOT_FOUND when it cannot be loaded, UNIMPLEMENTED when it adds a device, passes or a profiler.
+ * NOT_FOUND when it cannot be loaded or has no `TF_InitPlugin`; FAILED_PRECONDITION where required functions are missing or
+ * are of another version; ALREADY_EXISTS for a scheme that is taken.
+ */
+TF_CAPI_EXPORT extern
+void TF_RegisterFilesystemPlugin(const char *plugin_filename,
+                                 TF_Status *status);
+
+/**
+ * Loads a library that adds kernels (`TF_InitKernel`), a graph optimizer (`TF_InitGraph`) or a profiler
+ * (`TF_InitProfiler`); each function is called once, however often the library is loaded. It stays loaded for good. Free
+ * the handle with `TF_DeletePluggableDeviceLibraryHandle`.
+ *
+ * NULL with NOT_FOUND when it cannot be loaded, with FAILED_PRECONDITION or the plug-in's own error when it does not register
+ * itself well, with UNIMPLEMENTED when it adds a device (`SE_InitPlugin`).
  */
 TF_CAPI_EXPORT extern
 TF_Library *TF_LoadPluggableDeviceLibrary(const char *library_filename,
@@ -322,11 +341,6 @@ TF_Library *TF_LoadPluggableDeviceLibrary(const char *library_filename,
  * Frees a handle; the library stays loaded. NULL is ignored.
  */
 TF_CAPI_EXPORT extern void TF_DeletePluggableDeviceLibraryHandle(TF_Library *lib_handle);
-
-/**
- * Takes a function out of a graph's library. INVALID_ARGUMENT when there is none of this name.
- */
-TF_CAPI_EXPORT extern void TF_GraphRemoveFunction(TF_Graph *g, const char *func_name, TF_Status *status);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -15,12 +15,21 @@
 #include "tensorflow/c/tf_datatype.h"
 #include "tensorflow/c/tf_status.h"
 #include "tensorflow/c/tf_tensor.h"
+#include "tensorflow/core/common_runtime/next_pluggable_device/c/tf_rendezvous_c_api.h"
 
 /* What `struct_size` of TF_InputRange_Args is. */
 #define TF_InputRange_Args_STRUCT_SIZE TF_OFFSET_OF_END(TF_InputRange_Args, status)
 
+#ifdef __cplusplus
+extern "C" {
+#endif
+
 /* A plug-in of kernels defines this function, in which it registers them. */
 void TF_InitKernel(void);
+
+#ifdef __cplusplus
+}
+#endif
 
 
 /**

@@ -5,6 +5,7 @@
 mod cse;
 mod fold;
 mod inline;
+pub mod plugin;
 mod prune;
 mod rebuild;
 mod simplify;
@@ -41,10 +42,20 @@ pub fn optimize(graph: &Graph, goal: &Goal, level: Level) -> Result<(Graph, Goal
     if level == Level::Prune {
         return Ok((graph, goal));
     }
-    let (graph, goal) = inline::run(graph, goal)?;
-    let (graph, goal) = simplify::run(graph, goal)?;
-    let (graph, goal) = fold::run(graph, goal)?;
-    let (graph, goal) = cse::run(graph, goal)?;
+    let off = plugin::switched_off();
+    let (mut graph, mut goal) = (graph, goal);
+    if !off.inlining {
+        (graph, goal) = inline::run(graph, goal)?;
+    }
+    if !off.simplification {
+        (graph, goal) = simplify::run(graph, goal)?;
+    }
+    if !off.folding {
+        (graph, goal) = fold::run(graph, goal)?;
+    }
+    if !off.merging {
+        (graph, goal) = cse::run(graph, goal)?;
+    }
     prune::run(&graph, &goal)
 }
 

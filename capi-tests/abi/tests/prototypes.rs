@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 /// Headers that C can include, in an order in which each finds what it needs.
-const C_HEADERS: [&str; 9] = [
+const C_HEADERS: [&str; 12] = [
     "xla/tsl/c/tsl_status.h",
     "tensorflow/c/tf_status.h",
     "tensorflow/c/tf_buffer.h",
@@ -17,9 +17,13 @@ const C_HEADERS: [&str; 9] = [
     "tensorflow/c/tf_tstring.h",
     "tensorflow/c/c_api.h",
     "tensorflow/c/eager/c_api.h",
+    "tensorflow/c/experimental/stream_executor/stream_executor.h",
+    "tensorflow/c/experimental/pluggable_profiler/pluggable_profiler.h",
+    "tensorflow/c/experimental/grappler/grappler.h",
 ];
 /// Those that are C++ in the reference.
-const CPP_HEADERS: [&str; 4] = [
+const CPP_HEADERS: [&str; 5] = [
+    "tensorflow/core/common_runtime/next_pluggable_device/c/tf_rendezvous_c_api.h",
     "tensorflow/c/kernels.h",
     "tensorflow/c/ops.h",
     "tensorflow/c/env.h",

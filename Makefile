@@ -51,9 +51,10 @@ package: dist reference
 	cmake --build build/package-tests
 	$(CTEST) --test-dir build/package-tests
 
-examples: dist
+examples: dist reference
 	BASIC_PITCH=$$(tools/demo/fetch_basic_pitch.sh) && \
-	$(CMAKE) -S examples-c -B build/examples-c -DBASIC_PITCH_MODEL=$$BASIC_PITCH
+	$(CMAKE) -S examples-c -B build/examples-c -DBASIC_PITCH_MODEL=$$BASIC_PITCH \
+	    -DREFERENCE=$$(echo $$(tools/reference/setup.sh --where)/lib/python3*/site-packages/tensorflow)
 	cmake --build build/examples-c
 	$(CTEST) --test-dir build/examples-c
 	$(CMAKE) -S examples-cpp -B build/examples-cpp

@@ -1,24 +1,17 @@
 //! Settings of just-in-time compilation, and configurations that bindings ask for.
 //!
-//! The settings of the process are kept for callers that read them back. Which parts of a graph are compiled is decided by
-//! the library itself, so they change nothing.
+//! The settings of the process are [`ff_jit::flags`]: plans that are made later follow them.
 
 use crate::buffer::TF_Buffer;
 use crate::ffi::{Text, given_mut};
 use crate::guard::quiet;
 use crate::session_options::TF_SessionOptions;
+use ff_jit::flags;
 use ff_proto::optimizer_options::GlobalJitLevel;
 use ff_proto::run_options::TraceLevel;
 use ff_proto::{ConfigProto, GpuOptions, RunOptions};
 use std::ffi::{c_int, c_uchar, c_uint};
-use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
-
-static LAZY_COMPILATION: AtomicBool = AtomicBool::new(true);
-static CPU_GLOBAL_JIT: AtomicBool = AtomicBool::new(false);
-/// The levels of sessions that state none: for graphs on several devices, and on one.
-static AUTO_JIT: [AtomicI32; 2] = [AtomicI32::new(0), AtomicI32::new(0)];
-static FOLDING_DISABLED: AtomicBool = AtomicBool::new(false);
-static MIN_CLUSTER_SIZE: AtomicI32 = AtomicI32::new(4);
+use std::sync::atomic::Ordering::Relaxed;
 
 fn set_jit_level(config: &mut ConfigProto, enable: bool) {
     let level = if enable {
@@ -30,8 +23,8 @@ fn set_jit_level(config: &mut ConfigProto, enable: bool) {
     let options = options.optimizer_options.get_or_insert_default();
     options.global_jit_level = level as i32;
     if enable {
-        CPU_GLOBAL_JIT.store(true, Relaxed);
-        MIN_CLUSTER_SIZE.store(1, Relaxed);
+        flags().cpu_global_jit.store(true, Relaxed);
+        flags().min_cluster_size.store(1, Relaxed);
     }
 }
 
@@ -47,33 +40,20 @@ pub extern "C" fn TF_EnableXLACompilation(options: Option<&mut TF_SessionOptions
 /// Says whether compilation may wait until code has run some times. Returns what was said before.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_SetXlaEnableLazyCompilation(enable: c_uchar) -> c_uchar {
-    c_uchar::from(LAZY_COMPILATION.swap(enable != 0, Relaxed))
+    c_uchar::from(flags().lazy.swap(enable != 0, Relaxed))
 }
 
 /// Says whether the level of a session holds for processors too. Returns what was said before.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_SetTfXlaCpuGlobalJit(enable: c_uchar) -> c_uchar {
-    c_uchar::from(CPU_GLOBAL_JIT.swap(enable != 0, Relaxed))
+    c_uchar::from(flags().cpu_global_jit.swap(enable != 0, Relaxed))
 }
 
 /// Sets the level for sessions that state none: a number, `single-gpu(number)` or `fusible`. Other texts are ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_SetXlaAutoJitMode(mode: Text) {
     quiet((), || {
-        let mode = mode.text("mode")?;
-        let single = mode
-            .strip_prefix("single-gpu(")
-            .and_then(|rest| rest.strip_suffix(')'));
-        let level = if mode == "fusible" {
-            Ok(1)
-        } else {
-            single.unwrap_or(&mode).parse::<i32>()
-        };
-        let Ok(level) = level else { return Ok(()) };
-        AUTO_JIT[1].store(level, Relaxed);
-        if single.is_none() {
-            AUTO_JIT[0].store(level, Relaxed);
-        }
+        flags().set_auto_jit(&mode.text("mode")?);
         Ok(())
     });
 }
@@ -81,25 +61,25 @@ pub extern "C" fn TF_SetXlaAutoJitMode(mode: Text) {
 /// Whether such a level is above 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_GetXlaAutoJitEnabled() -> c_uchar {
-    c_uchar::from(AUTO_JIT.iter().any(|level| level.load(Relaxed) > 0))
+    c_uchar::from(flags().auto_jit.iter().any(|level| level.load(Relaxed) > 0))
 }
 
 /// Sets how many operations a part must have to be compiled.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_SetXlaMinClusterSize(size: c_int) {
-    MIN_CLUSTER_SIZE.store(size, Relaxed);
+    flags().min_cluster_size.store(size, Relaxed);
 }
 
 /// Whether constants are to be left as they are.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_GetXlaConstantFoldingDisabled() -> c_uchar {
-    c_uchar::from(FOLDING_DISABLED.load(Relaxed))
+    c_uchar::from(flags().folding_disabled.load(Relaxed))
 }
 
 /// Says whether constants are to be left as they are.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_SetXlaConstantFoldingDisabled(should_enable: c_uchar) {
-    FOLDING_DISABLED.store(should_enable != 0, Relaxed);
+    flags().folding_disabled.store(should_enable != 0, Relaxed);
 }
 
 /// A serialized `ConfigProto`: compilation on or off, so many processor devices, one thread between operations. The caller

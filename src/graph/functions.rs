@@ -70,6 +70,28 @@ impl FunctionBody {
         })
     }
 
+    /// A body that no definition stands for: `arguments` are outputs of `_Arg` nodes in `graph`.
+    pub fn of_parts(
+        graph: Graph,
+        arguments: Vec<OutputRef>,
+        results: Vec<OutputRef>,
+    ) -> Result<FunctionBody> {
+        let types = |values: &[OutputRef]| -> Result<Vec<DataType>> {
+            values.iter().map(|value| graph.output_type(*value)).collect()
+        };
+        let signature = FunctionSignature {
+            inputs: types(&arguments)?,
+            outputs: types(&results)?,
+        };
+        Ok(FunctionBody {
+            graph,
+            arguments,
+            results,
+            targets: Vec::new(),
+            signature,
+        })
+    }
+
     /// Types of arguments and results.
     pub fn signature(&self) -> FunctionSignature {
         self.signature.clone()

@@ -166,6 +166,12 @@ pub type DynShapeFn = Arc<dyn Fn(&mut ShapeContext) -> Result<()> + Send + Sync>
 pub trait DynKernel: Send + Sync {
     /// Makes the instance for a node.
     fn create(&self, node: &NodeInfo) -> Result<Arc<dyn KernelInstance>>;
+
+    /// Whether instances keep state, which then belongs to the session under the node's name. One that does not is made
+    /// anew for each plan.
+    fn keeps_state(&self) -> bool {
+        true
+    }
 }
 
 /// A node's instance of a kernel given at run time.

@@ -60,6 +60,9 @@ impl Executable {
                     Body::Lowered(node.op.lower.ok_or_else(|| no_kernel(&node, device))?)
                 }
             },
+            KernelRecord::Dynamic { kernel, .. } if !kernel.keeps_state() => {
+                Body::Instance(kernel.create(&node)?)
+            }
             KernelRecord::Dynamic { kernel, .. } => {
                 let mut make = || {
                     let instance: Arc<dyn Any + Send + Sync> = Arc::new(Instance(kernel.create(&node)?));

@@ -57,7 +57,7 @@ impl Functions {
         let signature = body.signature();
         let made = Arc::new(Function {
             name: function.name.clone(),
-            body,
+            body: Arc::new(body),
             signature,
             plan: OnceLock::new(),
         });
@@ -68,9 +68,19 @@ impl Functions {
 /// A function with its body and, once run, its plan.
 struct Function {
     name: String,
-    body: FunctionBody,
+    body: Arc<FunctionBody>,
     signature: FunctionSignature,
     plan: OnceLock<Result<Plan>>,
+}
+
+/// A body that no library names, ready to run: a part of a graph that a node stands for.
+pub fn callable(name: &str, body: Arc<FunctionBody>) -> Arc<dyn Callable> {
+    Arc::new(Function {
+        name: name.to_string(),
+        signature: body.signature(),
+        body,
+        plan: OnceLock::new(),
+    })
 }
 
 thread_local! {

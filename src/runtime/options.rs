@@ -1,6 +1,7 @@
 //! What a session is configured with, taken out of a ConfigProto.
 
 use ff_graph::passes::Level;
+use ff_jit::Policy;
 use ff_proto::ConfigProto;
 use ff_proto::optimizer_options;
 use ff_proto::rewriter_config::Toggle;
@@ -40,6 +41,14 @@ impl SessionOptions {
         match options.map(|options| options.opt_level) {
             Some(level) if level == optimizer_options::Level::L0 as i32 => Level::Prune,
             _ => Level::Full,
+        }
+    }
+
+    /// Which parts of a graph are compiled.
+    pub fn clusters(&self) -> Policy {
+        match self.passes() {
+            Level::Prune => Policy::OFF,
+            Level::Full => Policy::of_session(&self.config),
         }
     }
 

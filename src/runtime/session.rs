@@ -11,6 +11,7 @@ use crate::partial::PartialRuns;
 use crate::plan::{Plan, Signature};
 use crate::step::{Step, Trace};
 use ff_graph::{Graph, NodeId};
+use ff_jit::{Mode, Policy};
 use ff_kernels::ThreadPool;
 use ff_op::OutputRef;
 use ff_proto::{RunMetadata, RunOptions, run_options::TraceLevel};
@@ -135,7 +136,7 @@ impl Session {
             targets: request.targets.into(),
         };
         let step = self.new_step();
-        let kept = self.plan(signature, &step)?;
+        let kept = self.plan(signature, &step, traced(request))?;
         let feeds = request.feeds.iter().map(|(_, tensor)| tensor.clone()).collect();
         let trace = traced(request).then(Trace::default);
         let outputs = self.execute(&kept.plan, feeds, &step, request, trace.as_ref())?;
@@ -187,21 +188,31 @@ impl Session {
         result.map_err(|error| if is_late(&error) { timed_out() } else { error })
     }
 
-    /// The plan for a signature: a kept one, or a new one.
-    fn plan(&self, signature: Signature, step: &Arc<Step>) -> Result<Arc<KeptPlan>> {
-        if let Some(kept) = self.plans.read().get(&signature) {
+    /// The plan for a signature: a kept one, or a new one. A step that is traced shows every node, unless the client asked
+    /// for clusters: its plan is not kept.
+    fn plan(&self, signature: Signature, step: &Arc<Step>, traced: bool) -> Result<Arc<KeptPlan>> {
+        let apart = traced && self.options.clusters().mode == Mode::Auto;
+        if !apart && let Some(kept) = self.plans.read().get(&signature) {
             kept.last_used.store(step.id, Ordering::Relaxed);
             return Ok(kept.clone());
         }
+        let policy = if apart {
+            Policy::OFF
+        } else {
+            self.options.clusters()
+        };
         let plan = {
             let graph = self.graph.lock();
             self.check(&graph, &signature)?;
-            crate::planner::plan(&graph, &signature, &self.options, &**step)?
+            crate::planner::plan(&graph, &signature, &self.options, &policy, &**step)?
         };
         let kept = Arc::new(KeptPlan {
             plan,
             last_used: AtomicU64::new(step.id),
         });
+        if apart {
+            return Ok(kept);
+        }
         let mut plans = self.plans.write();
         if plans.len() >= PLANS_KEPT {
             let oldest = plans

@@ -119,6 +119,10 @@ impl KernelHost for Step {
 /// The error with the node that it came from, as the reference's executor words it.
 #[cold]
 pub fn at_node(error: Status, node: &NodeInfo) -> Status {
+    if node.op_name() == ff_jit::OP_NAME {
+        // It names the node of the cluster that it came from.
+        return error;
+    }
     if !error.message().contains("\n\t [[") {
         return error.suffixed(&format!("\n\t [[{}]]", node.describe()));
     }

@@ -11,6 +11,7 @@ mod rebuild;
 mod simplify;
 
 pub use cse::is_control_flow;
+pub use rebuild::{Rebuild, in_order};
 
 use crate::{Graph, NodeId};
 use ff_op::OutputRef;

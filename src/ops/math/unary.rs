@@ -1,7 +1,7 @@
 //! Functions of one number: one row each.
 
 use super::gradients::{binary, conjugate, scalar_like, unary};
-use super::number::{Number, Ordered};
+use super::number::Number;
 use crate::dispatch::{FAST, FAST_FLOATS};
 use crate::elementwise::{map, map_same};
 use ff_hlo::Opcode;
@@ -468,10 +468,9 @@ fn sign(context: &mut KernelContext) -> Result<()> {
             T::one()
         } else if x < T::default() {
             T::default().sub(T::one())
-        } else if Ordered::is_nan(x) {
-            x
         } else {
-            T::default()
+            // A zero of either sign, or not a number.
+            x
         }
     }))
 }

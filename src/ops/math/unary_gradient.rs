@@ -55,10 +55,13 @@ static SQRT_GRAD: Op = result_gradient!(
     "SqrtGrad",
     |y, dy| Constants::half_of(y).mul(dy).div(y),
     |context| {
-        lower_result_gradient(context, |builder, y| {
-            let half = builder.scalar_like(0.5, y)?;
-            builder.binary_broadcast(Opcode::Divide, half, y)
-        })
+        let (y, dy) = (context.input(0)?, context.input(1)?);
+        let half = context.builder.scalar_like(0.5, dy)?;
+        let half = context.builder.binary_broadcast(Opcode::Multiply, half, dy)?;
+        let y = context.builder.conjugate(y)?;
+        let result = context.builder.divide(half, y)?;
+        context.set_output(0, result);
+        Ok(())
     }
 );
 static RSQRT_GRAD: Op = result_gradient!(
@@ -77,10 +80,14 @@ static RECIPROCAL_GRAD: Op = result_gradient!(
     "ReciprocalGrad",
     |y, dy| Number::sub(Constants::zero_of(y), dy).mul(y.mul(y)),
     |context| {
-        lower_result_gradient(context, |builder, y| {
-            let square = builder.multiply(y, y)?;
-            builder.unary(Opcode::Negate, square)
-        })
+        let (y, dy) = (context.input(0)?, context.input(1)?);
+        let zero = context.builder.scalar_like(0.0, dy)?;
+        let less = context.builder.binary_broadcast(Opcode::Subtract, zero, dy)?;
+        let y = context.builder.conjugate(y)?;
+        let square = context.builder.multiply(y, y)?;
+        let result = context.builder.multiply(less, square)?;
+        context.set_output(0, result);
+        Ok(())
     }
 );
 static INV_GRAD: Op = Op {

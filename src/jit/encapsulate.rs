@@ -1,0 +1,186 @@
+//! Puts one node in the place of each cluster.
+
+use crate::form::Clusters;
+use crate::kernel::{self, ClusterKernel};
+use crate::policy::Policy;
+use ff_graph::passes::{Goal, Rebuild};
+use ff_graph::{FunctionBody, Graph, Inputs, NodeId};
+use ff_op::{Attrs, Callable, NodeInfo, OutputRef};
+use ff_platform::vlog;
+use ff_tensor::{DataType, Result, status};
+use rustc_hash::{FxHashMap, FxHashSet};
+use std::sync::Arc;
+
+/// Makes the body of a cluster ready to run op by op.
+pub type MakeCallable<'a> = &'a dyn Fn(Arc<FunctionBody>) -> Arc<dyn Callable>;
+
+/// Bytes of the largest constant that becomes part of a cluster.
+const LARGEST_CONSTANT: usize = 1024;
+
+/// See the module.
+pub fn encapsulate(
+    graph: Graph,
+    goal: Goal,
+    clusters: &Clusters,
+    policy: &Policy,
+    make: MakeCallable,
+) -> Result<(Graph, Goal)> {
+    let mut rebuild = Rebuild::of(&graph);
+    let fetched: FxHashSet<OutputRef> = goal.fetches.iter().copied().collect();
+    let mut emitted = vec![false; clusters.accepted.len()];
+    for &id in &clusters.order {
+        let Some(number) = clusters.of_node[id as usize] else {
+            rebuild.copy(&graph, id)?;
+            continue;
+        };
+        if std::mem::replace(&mut emitted[number as usize], true) {
+            continue;
+        }
+        let cluster = Cluster {
+            graph: &graph,
+            members: &clusters.accepted[number as usize],
+            is_member: &|id| clusters.of_node[id as usize] == Some(number),
+            fetched: &fetched,
+        };
+        put(&mut rebuild, &cluster, policy, make)?;
+    }
+    rebuild.finish(&goal)
+}
+
+struct Cluster<'a> {
+    graph: &'a Graph,
+    members: &'a [NodeId],
+    is_member: &'a dyn Fn(NodeId) -> bool,
+    fetched: &'a FxHashSet<OutputRef>,
+}
+
+/// A cluster's body, and the values of the graph that are its arguments and results.
+struct Cut {
+    body: FunctionBody,
+    inputs: Vec<OutputRef>,
+    outputs: Vec<OutputRef>,
+}
+
+fn put(rebuild: &mut Rebuild, cluster: &Cluster, policy: &Policy, make: MakeCallable) -> Result<()> {
+    let graph = cluster.graph;
+    let cut = cluster.cut()?;
+    let types = |values: &[OutputRef]| -> Result<Vec<DataType>> {
+        values.iter().map(|value| graph.output_type(*value)).collect()
+    };
+    let (inputs, outputs) = (types(&cut.inputs)?, types(&cut.outputs)?);
+    let first = &graph.node(cluster.members[0]).info;
+    let names: Vec<&str> = cluster
+        .members
+        .iter()
+        .map(|&id| graph.node(id).info.name.as_str())
+        .collect();
+    vlog!(1, "cluster of {}: {}", names.len(), names.join(", "));
+    let body = Arc::new(cut.body);
+    let callable = make(body.clone());
+    let record = kernel::record(ClusterKernel::new(body, callable, *policy));
+    let attrs = Attrs::new().with("Tin", inputs).with("Tout", outputs);
+    let name = format!("{}/cluster", first.name);
+    let info = Arc::new(NodeInfo::new(
+        name,
+        Arc::new(record),
+        first.device.clone(),
+        attrs,
+    )?);
+    let sources = cut.inputs.iter().map(|input| {
+        let value = rebuild.value(*input);
+        value.ok_or_else(|| status!(Internal, "an input of a cluster comes after it"))
+    });
+    let sources: Inputs = sources.collect::<Result<_>>()?;
+    let new = rebuild.add(info, sources, Vec::new())?;
+    for (index, old) in cut.outputs.iter().enumerate() {
+        let value = OutputRef {
+            node: new,
+            index: index as u32,
+        };
+        rebuild.set_value(*old, value);
+        rebuild.graph.set_shape(value, graph.output_shape(*old));
+    }
+    cluster.members.iter().for_each(|&id| rebuild.set_end(id, [new]));
+    Ok(())
+}
+
+impl Cluster<'_> {
+    /// Makes the body. Small constants become part of it; every other value from outside is an argument.
+    fn cut(&self) -> Result<Cut> {
+        let mut graph = Graph::with_functions(self.graph.registry().clone(), self.graph.functions().clone());
+        let mut values: FxHashMap<OutputRef, OutputRef> = FxHashMap::default();
+        let mut inputs = Vec::new();
+        let mut arguments = Vec::new();
+        for &id in self.members {
+            let node = self.graph.node(id);
+            for &input in node.inputs.iter() {
+                if (self.is_member)(input.node) || values.contains_key(&input) {
+                    continue;
+                }
+                let source = self.graph.node(input.node);
+                let new = if is_small_constant(&source.info) {
+                    graph.add_node(source.info.clone(), Inputs::new(), Vec::new())?
+                } else {
+                    let argument = self.argument(input, inputs.len())?;
+                    let argument = graph.add_node(argument, Inputs::new(), Vec::new())?;
+                    arguments.push(OutputRef {
+                        node: argument,
+                        index: 0,
+                    });
+                    inputs.push(input);
+                    argument
+                };
+                values.insert(input, OutputRef { node: new, index: 0 });
+            }
+            let sources = node.inputs.iter().map(|input| {
+                let value = values.get(input).copied();
+                value.ok_or_else(|| status!(Internal, "a cluster's nodes are not in order"))
+            });
+            let sources: Inputs = sources.collect::<Result<_>>()?;
+            let new = graph.add_node(node.info.clone(), sources, Vec::new())?;
+            graph.set_shapes(new, node.shapes.clone(), node.handles.clone());
+            for index in 0..node.info.output_types.len() as u32 {
+                values.insert(OutputRef { node: id, index }, OutputRef { node: new, index });
+            }
+        }
+        let outputs = self.outputs();
+        let results = outputs.iter().map(|output| values[output]).collect();
+        Ok(Cut {
+            body: FunctionBody::of_parts(graph, arguments, results)?,
+            inputs,
+            outputs,
+        })
+    }
+
+    fn argument(&self, value: OutputRef, index: usize) -> Result<Arc<NodeInfo>> {
+        let op = self.graph.registry().find("_Arg")?;
+        let attrs = Attrs::new()
+            .with("T", self.graph.output_type(value)?.base())
+            .with("index", index as i64);
+        let name = format!("cluster_argument_{index}");
+        Ok(Arc::new(NodeInfo::new(name, op, String::new(), attrs)?))
+    }
+
+    /// Values that somebody outside wants.
+    fn outputs(&self) -> Vec<OutputRef> {
+        let mut wanted = Vec::new();
+        for &node in self.members {
+            for (index, readers) in self.graph.node(node).consumers.iter().enumerate() {
+                let output = OutputRef {
+                    node,
+                    index: index as u32,
+                };
+                let is_read = readers.iter().any(|(reader, _)| !(self.is_member)(*reader));
+                if is_read || self.fetched.contains(&output) {
+                    wanted.push(output);
+                }
+            }
+        }
+        wanted
+    }
+}
+
+fn is_small_constant(info: &NodeInfo) -> bool {
+    let value = info.attrs.tensor("value");
+    info.op_name() == "Const" && value.is_ok_and(|value| value.byte_size() <= LARGEST_CONSTANT)
+}

@@ -1,0 +1,131 @@
+//! Forms clusters: joins marked nodes along edges.
+
+use crate::acyclic::Groups;
+use crate::mark::Marks;
+use crate::policy::Policy;
+use ff_graph::passes::{in_order, is_control_flow};
+use ff_graph::{Graph, NodeId};
+use ff_tensor::Result;
+use rustc_hash::FxHashMap;
+
+/// Clusters of a graph.
+pub struct Clusters {
+    /// For each accepted cluster its nodes, inputs first.
+    pub accepted: Vec<Vec<NodeId>>,
+    /// For each node the number of its cluster.
+    pub of_node: Vec<Option<u32>>,
+    /// All nodes in an order in which the nodes of a cluster can run together where the first of them stands.
+    pub order: Vec<NodeId>,
+}
+
+/// See the module. A cluster is accepted when enough of its nodes compute something.
+pub fn form(graph: &Graph, marks: &Marks, policy: &Policy) -> Result<Clusters> {
+    let order = in_order(graph)?;
+    let mut groups = Groups::new(&order, edges(graph));
+    let deadness = Deadness::of(graph, &order);
+    for &id in &order {
+        if !marks.can[id as usize] {
+            continue;
+        }
+        for input in &graph.node(id).inputs {
+            let source = input.node;
+            let fits = marks.can[source as usize]
+                && deadness.of_node[source as usize] == deadness.of_node[id as usize]
+                && graph.node(source).info.device == graph.node(id).info.device
+                && (groups.size(source) + groups.size(id)) as usize <= policy.most_members;
+            if fits {
+                groups.join(source, id);
+            }
+        }
+    }
+    Ok(accept(graph, marks, policy, &order, &groups))
+}
+
+/// The edges that a step must follow: all but the back edges of v1 loops.
+fn edges(graph: &Graph) -> impl Iterator<Item = (NodeId, NodeId)> {
+    graph.nodes().flat_map(move |(id, node)| {
+        let data = node.inputs.iter().map(|input| input.node);
+        let before = data.chain(node.control_inputs.iter().copied());
+        before
+            .filter(|&from| !graph.node(from).info.op_name().ends_with("NextIteration"))
+            .map(move |from| (from, id))
+    })
+}
+
+fn accept(graph: &Graph, marks: &Marks, policy: &Policy, order: &[NodeId], groups: &Groups) -> Clusters {
+    let mut position = vec![0u32; graph.len()];
+    for (at, &id) in order.iter().enumerate() {
+        position[id as usize] = at as u32;
+    }
+    let mut sorted = order.to_vec();
+    sorted.sort_by_key(|&id| (groups.rank(id), position[id as usize]));
+    let mut members: FxHashMap<u32, Vec<NodeId>> = FxHashMap::default();
+    for &id in sorted.iter().filter(|&&id| marks.can[id as usize]) {
+        members.entry(groups.find(id)).or_default().push(id);
+    }
+    let mut clusters = Clusters {
+        accepted: Vec::new(),
+        of_node: vec![None; graph.len()],
+        order: sorted,
+    };
+    for &id in &clusters.order {
+        let Some(nodes) = members.remove(&groups.find(id)) else {
+            continue;
+        };
+        if nodes.iter().filter(|&&id| marks.works[id as usize]).count() < policy.least_members {
+            continue;
+        }
+        let number = clusters.accepted.len() as u32;
+        nodes
+            .iter()
+            .for_each(|&id| clusters.of_node[id as usize] = Some(number));
+        clusters.accepted.push(nodes);
+    }
+    clusters
+}
+
+/// When values are dead, in graphs with v1 control flow: two nodes with one number are dead at the same times, and in the
+/// same frame and iteration.
+struct Deadness {
+    of_node: Vec<u32>,
+}
+
+impl Deadness {
+    fn of(graph: &Graph, order: &[NodeId]) -> Deadness {
+        let mut of_node = vec![0u32; graph.len()];
+        // 0: never dead. Others are sets of sources, which are control flow nodes and their outputs.
+        let mut numbers: FxHashMap<Vec<(NodeId, u32)>, u32> = FxHashMap::default();
+        let mut sets: Vec<Vec<(NodeId, u32)>> = vec![Vec::new()];
+        numbers.insert(Vec::new(), 0);
+        for &id in order {
+            let node = graph.node(id);
+            if is_control_flow(node.info.op_name()) {
+                continue;
+            }
+            let mut set: Vec<(NodeId, u32)> = Vec::new();
+            for input in &node.inputs {
+                if is_control_flow(graph.node(input.node).info.op_name()) {
+                    set.push((input.node, input.index));
+                } else {
+                    set.extend_from_slice(&sets[of_node[input.node as usize] as usize]);
+                }
+            }
+            let controls = node.control_inputs.iter();
+            set.extend(
+                controls
+                    .map(|&control| (control, u32::MAX))
+                    .filter(|(control, _)| {
+                        is_control_flow(graph.node(*control).info.op_name())
+                            || of_node[*control as usize] != 0
+                    }),
+            );
+            set.sort_unstable();
+            set.dedup();
+            of_node[id as usize] = *numbers.entry(set).or_insert_with_key(|set| {
+                sets.push(set.clone());
+                sets.len() as u32 - 1
+            });
+        }
+        Deadness { of_node }
+    }
+}

@@ -1,0 +1,50 @@
+//! Clusters: parts of a graph that run as one compiled program.
+//!
+//! [`cluster`] is a pass over a graph that is about to be planned:
+//! 1. `mark` says which nodes can be part of a program, and which of them gain by it ([`Policy`]);
+//! 2. `form` joins marked nodes along edges, as long as the graph of clusters stays free of cycles and no cluster holds
+//!    values that are dead at different times;
+//! 3. `encapsulate` puts one node in the place of each cluster.
+//!
+//! That node's kernel (`kernel`) runs the cluster op by op at first. Shapes that come again are lowered to HLO, compiled
+//! behind the scenes, and run as a program from then on.
+//!
+//! Contract: results, errors and what is dead are those of the nodes in the cluster. What cannot be lowered or compiled
+//! keeps running op by op. A cluster never makes a step wait for a compiler, unless the policy is [`Mode::On`].
+//!
+//! What it does not do: it knows nothing of sessions. The runtime gives it the way to run a cluster op by op.
+
+mod acyclic;
+mod compiler;
+mod encapsulate;
+mod flags;
+mod form;
+mod kernel;
+mod mark;
+mod policy;
+
+pub use encapsulate::MakeCallable;
+pub use flags::{Flags, flags};
+pub use kernel::OP_NAME;
+pub use mark::fused_ops;
+pub use policy::{Mode, Policy};
+
+use ff_graph::Graph;
+use ff_graph::passes::Goal;
+use ff_tensor::Result;
+
+/// The graph with its clusters made nodes of op [`OP_NAME`], and the goal in terms of it.
+pub fn cluster(graph: Graph, goal: Goal, policy: &Policy, make: MakeCallable) -> Result<(Graph, Goal)> {
+    if policy.mode == Mode::Off || !mark::any(&graph, policy) {
+        return Ok((graph, goal));
+    }
+    let marks = mark::mark(&graph, &goal, policy);
+    let clusters = form::form(&graph, &marks, policy)?;
+    if clusters.accepted.is_empty() {
+        return Ok((graph, goal));
+    }
+    encapsulate::encapsulate(graph, goal, &clusters, policy, make)
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,225 @@
+//! Which nodes can be part of a cluster.
+//!
+//! A node can when its op is pure and has a lowering, its values are plain, no control edge touches it, nothing asks for
+//! the node itself, and inputs whose values shape its outputs are constants. With [`Mode::Auto`] its op must also be one
+//! of those that gain: they do little work for each element, so that memory is what they wait for.
+
+use crate::policy::{Mode, Policy};
+use ff_graph::passes::{Goal, is_control_flow};
+use ff_graph::{Graph, Node, NodeId};
+use ff_op::{Effects, NodeInfo, ShapeContext, ShapeHost};
+use ff_platform::vlog;
+use ff_tensor::{PartialShape, Tensor};
+use rustc_hash::FxHashSet;
+
+/// Ops that compute each element, or each row, from little. Their kernels and lowerings agree bit for bit.
+const FUSED: &[&str] = &[
+    "Abs",
+    "Add",
+    "AddN",
+    "AddV2",
+    "BiasAdd",
+    "Cast",
+    "Ceil",
+    "ClipByValue",
+    "Div",
+    "DivNoNan",
+    "Elu",
+    "EluGrad",
+    "Equal",
+    "Erf",
+    "Exp",
+    "Expm1",
+    "Floor",
+    "Greater",
+    "GreaterEqual",
+    "Inv",
+    "InvGrad",
+    "LeakyRelu",
+    "LeakyReluGrad",
+    "Less",
+    "LessEqual",
+    "Log",
+    "Log1p",
+    "LogicalAnd",
+    "LogicalNot",
+    "LogicalOr",
+    "Maximum",
+    "Minimum",
+    "Mul",
+    "MulNoNan",
+    "Neg",
+    "NotEqual",
+    "OnesLike",
+    "Pow",
+    "RealDiv",
+    "Reciprocal",
+    "ReciprocalGrad",
+    "Relu",
+    "Relu6",
+    "Relu6Grad",
+    "ReluGrad",
+    "Rint",
+    "Round",
+    "Rsqrt",
+    "RsqrtGrad",
+    "Select",
+    "SelectV2",
+    "Selu",
+    "SeluGrad",
+    "Sigmoid",
+    "SigmoidGrad",
+    "Sign",
+    "Softplus",
+    "SoftplusGrad",
+    "Softsign",
+    "SoftsignGrad",
+    "Sqrt",
+    "SqrtGrad",
+    "Square",
+    "SquaredDifference",
+    "Sub",
+    "Tanh",
+    "TanhGrad",
+    "Xdivy",
+    "Xlogy",
+    "ZerosLike",
+];
+
+/// Ops that only look at their input in another way. They come along, but nobody gains by them.
+const VIEWS: &[&str] = &[
+    "ExpandDims",
+    "Identity",
+    "Reshape",
+    "Snapshot",
+    "Squeeze",
+    "StopGradient",
+];
+
+/// Ops whose kernels and programs must agree bit for bit, for tests.
+pub fn fused_ops() -> &'static [&'static str] {
+    FUSED
+}
+
+/// What is known of each node.
+pub struct Marks {
+    /// Whether the node can be part of a cluster.
+    pub can: Vec<bool>,
+    /// Whether it computes something.
+    pub works: Vec<bool>,
+}
+
+/// Whether anything in the graph could be clustered: most small graphs are through with this.
+pub fn any(graph: &Graph, policy: &Policy) -> bool {
+    let mut works = 0;
+    graph.nodes().any(|(_, node)| {
+        works += usize::from(is_listed(&node.info, policy) && !VIEWS.contains(&node.info.op_name()));
+        works >= policy.least_members
+    })
+}
+
+fn is_listed(info: &NodeInfo, policy: &Policy) -> bool {
+    let name = info.op_name();
+    match policy.mode {
+        Mode::Off => false,
+        Mode::Auto => FUSED.binary_search(&name).is_ok() || VIEWS.contains(&name),
+        Mode::On => info.op.lower.is_some(),
+    }
+}
+
+/// Looks at every node.
+pub fn mark(graph: &Graph, goal: &Goal, policy: &Policy) -> Marks {
+    let mut kept: FxHashSet<NodeId> = goal.targets.iter().copied().collect();
+    kept.extend(goal.feeds.iter().map(|feed| feed.node));
+    let mut marks = Marks {
+        can: Vec::with_capacity(graph.len()),
+        works: Vec::with_capacity(graph.len()),
+    };
+    for (id, node) in graph.nodes() {
+        let reason = if kept.contains(&id) {
+            Some("it is fed or asked for")
+        } else {
+            why_not(graph, node, policy)
+        };
+        if let Some(reason) = reason.filter(|_| policy.mode == Mode::On) {
+            vlog!(
+                1,
+                "not compilable: {} ({}): {reason}",
+                node.info.name,
+                node.info.op_name()
+            );
+        }
+        marks.can.push(reason.is_none());
+        marks.works.push(!VIEWS.contains(&node.info.op_name()));
+    }
+    marks
+}
+
+/// Why a node cannot be part of a cluster, if so.
+fn why_not(graph: &Graph, node: &Node, policy: &Policy) -> Option<&'static str> {
+    let info = &node.info;
+    let types = || info.input_types.iter().chain(&info.output_types);
+    match () {
+        () if !is_listed(info, policy) => Some("it has no lowering, or none that pays"),
+        () if info.op.lower.is_none() => Some("its op has no lowering"),
+        () if info.op.effects != Effects::Pure || info.op.def.is_stateful => Some("it reads or writes state"),
+        () if node.inputs.is_empty() => Some("it has no inputs"),
+        () if is_control_flow(info.op_name()) => Some("it is control flow"),
+        () if !node.control_inputs.is_empty() || !node.control_outputs.is_empty() => {
+            Some("a control edge touches it")
+        }
+        () if types().any(|dtype| !dtype.is_plain() || dtype.is_ref()) => {
+            Some("it has values that are not numbers")
+        }
+        () if is_small(node, policy) => Some("it is too small"),
+        () if needs_value(graph, node) => Some("its shape depends on a value that is not constant"),
+        () => None,
+    }
+}
+
+/// Whether every output is known to have too few elements to gain.
+fn is_small(node: &Node, policy: &Policy) -> bool {
+    node.shapes.iter().all(|shape| {
+        let elements = PartialShape::dims(shape).map(|dims| dims.iter().product::<i64>());
+        shape.is_fully_known() && elements.is_some_and(|count| (count as usize) < policy.least_elements)
+    })
+}
+
+/// Whether an input whose value the shape function asks for is not a constant.
+fn needs_value(graph: &Graph, node: &Node) -> bool {
+    let shapes: Vec<PartialShape> = node
+        .inputs
+        .iter()
+        .map(|input| graph.output_shape(*input))
+        .collect();
+    let host = Constants { graph, node };
+    let mut context = ShapeContext::new(&node.info, &shapes, &host);
+    let fine = (node.info.op.shape)(&mut context).is_ok();
+    let read = context.values_read();
+    let is_constant = |index: usize| host.input_value(index).is_some();
+    !fine || (0..node.inputs.len()).any(|index| read >> index.min(63) & 1 == 1 && !is_constant(index))
+}
+
+/// The values of inputs that are constants.
+struct Constants<'a> {
+    graph: &'a Graph,
+    node: &'a Node,
+}
+
+impl ShapeHost for Constants<'_> {
+    fn input_value(&self, index: usize) -> Option<Tensor> {
+        let source = &self.graph.node(self.node.inputs.get(index)?.node).info;
+        let value = source.attrs.tensor("value").ok()?;
+        (source.op_name() == "Const").then(|| value.clone())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_list_is_sorted() {
+        assert!(FUSED.is_sorted());
+    }
+}

@@ -1,0 +1,131 @@
+//! What is clustered, and when it is compiled.
+
+use crate::flags::{Flags, flags};
+use ff_platform::environment;
+use ff_proto::ConfigProto;
+use std::sync::atomic::Ordering::Relaxed;
+
+/// How much is clustered.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Mode {
+    /// Nothing.
+    Off,
+    /// What gains by running in one pass over memory; compiled behind the scenes once it has run a few times.
+    Auto,
+    /// Whatever has a lowering.
+    On,
+}
+
+/// See the module.
+#[derive(Clone, Copy, Debug)]
+pub struct Policy {
+    /// How much is clustered.
+    pub mode: Mode,
+    /// How many operations that compute a cluster must have.
+    pub least_members: usize,
+    /// How many nodes a cluster may have.
+    pub most_members: usize,
+    /// Runs with one set of shapes before these are compiled; 0 to compile at once, before the first run.
+    pub runs_before: u32,
+    /// Elements of a cluster's largest input from which it is compiled.
+    pub least_elements: usize,
+}
+
+impl Policy {
+    /// Nothing is clustered.
+    pub const OFF: Policy = Policy {
+        mode: Mode::Off,
+        least_members: usize::MAX,
+        most_members: 0,
+        runs_before: u32::MAX,
+        least_elements: usize::MAX,
+    };
+
+    /// What pays without being asked for.
+    pub const AUTO: Policy = Policy {
+        mode: Mode::Auto,
+        least_members: 2,
+        most_members: 256,
+        runs_before: 2,
+        least_elements: 4096,
+    };
+
+    /// Everything that can be, compiled at once.
+    pub const ON: Policy = Policy {
+        mode: Mode::On,
+        least_members: 1,
+        most_members: 10_000,
+        runs_before: 0,
+        least_elements: 0,
+    };
+
+    /// The policy of a session. The environment variable `FF_JIT` (`off`, `auto`, `on`) decides; else the configuration's
+    /// `global_jit_level` and `TF_XLA_FLAGS`, as in TensorFlow. Without any of them nothing is clustered: evaluated programs
+    /// were measured to take as long as the kernels of their ops.
+    pub fn of_session(config: &ConfigProto) -> Policy {
+        match environment::text("FF_JIT").as_deref() {
+            Some("off" | "0" | "false") => Policy::OFF,
+            Some("on" | "1" | "true") => Policy::ON,
+            Some("auto") => Policy::AUTO,
+            _ => Policy::by_level(config, flags()),
+        }
+    }
+
+    fn by_level(config: &ConfigProto, flags: &Flags) -> Policy {
+        let options = config.graph_options.as_ref();
+        let options = options.and_then(|options| options.optimizer_options.as_ref());
+        let stated = options.map_or(0, |options| options.global_jit_level);
+        // The process's level goes first, as in TensorFlow.
+        let level = match flags.auto_jit[1].load(Relaxed) {
+            0 => stated,
+            level => level,
+        };
+        if level <= 0 || !flags.cpu_global_jit.load(Relaxed) {
+            return Policy::OFF;
+        }
+        let size = |flag: i32| usize::try_from(flag).unwrap_or(0);
+        Policy {
+            mode: Mode::On,
+            least_members: size(flags.min_cluster_size.load(Relaxed)).max(1),
+            most_members: size(flags.max_cluster_size.load(Relaxed)),
+            runs_before: if flags.lazy.load(Relaxed) { 2 } else { 0 },
+            least_elements: 0,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ff_proto::optimizer_options::GlobalJitLevel;
+
+    fn config(level: GlobalJitLevel) -> ConfigProto {
+        let mut config = ConfigProto::default();
+        let options = config.graph_options.get_or_insert_default();
+        let options = options.optimizer_options.get_or_insert_default();
+        options.global_jit_level = level as i32;
+        config
+    }
+
+    #[test]
+    fn levels_hold_for_processors_only_if_a_flag_says_so() {
+        let flags = Flags::default();
+        assert_eq!(Policy::by_level(&ConfigProto::default(), &flags).mode, Mode::Off);
+        assert_eq!(
+            Policy::by_level(&config(GlobalJitLevel::Off), &flags).mode,
+            Mode::Off
+        );
+        assert_eq!(
+            Policy::by_level(&config(GlobalJitLevel::On2), &flags).mode,
+            Mode::Off
+        );
+        flags.set("--tf_xla_cpu_global_jit --tf_xla_min_cluster_size=3");
+        let policy = Policy::by_level(&config(GlobalJitLevel::On1), &flags);
+        assert_eq!((policy.mode, policy.least_members), (Mode::On, 3));
+        flags.set("--tf_xla_auto_jit=-1");
+        assert_eq!(
+            Policy::by_level(&config(GlobalJitLevel::On1), &flags).mode,
+            Mode::Off
+        );
+    }
+}

@@ -6,7 +6,7 @@
 //! Does not: look at what ops do; a node with effects that nothing needs is taken out, as the reference does.
 
 use super::rebuild::{Rebuild, in_order};
-use super::{Goal, Graph};
+use super::{Goal, Graph, NodeId};
 use ff_op::{Attrs, NodeInfo, OutputRef};
 use ff_tensor::Result;
 use rustc_hash::FxHashSet;
@@ -15,8 +15,22 @@ use std::sync::Arc;
 /// See the module.
 pub fn run(graph: &Graph, goal: &Goal) -> Result<(Graph, Goal)> {
     let fed: FxHashSet<OutputRef> = goal.feeds.iter().copied().collect();
+    // A placeholder that is fed does not run for those who wait for it, either: there is nothing to wait for. As a target it
+    // does, and fails.
+    let replaced: FxHashSet<NodeId> = goal
+        .feeds
+        .iter()
+        .map(|feed| feed.node)
+        .filter(|id| {
+            let op = graph.node(*id).info.op_name();
+            matches!(op, "Placeholder" | "PlaceholderV2" | "_Arg")
+        })
+        .collect();
     let mut needed = vec![false; graph.len()];
-    let mut stack = goal.targets.clone();
+    // What an earlier pass made of a target may be an argument, which is there already.
+    let is_argument = |id: &NodeId| replaced.contains(id) && graph.node(*id).info.op_name() == "_Arg";
+    let mut stack: Vec<NodeId> = goal.targets.clone();
+    stack.retain(|id| !is_argument(id));
     stack.extend(
         goal.fetches
             .iter()
@@ -34,7 +48,7 @@ pub fn run(graph: &Graph, goal: &Goal) -> Result<(Graph, Goal)> {
                 .filter(|input| !fed.contains(input))
                 .map(|input| input.node),
         );
-        stack.extend(&node.control_inputs);
+        stack.extend(node.control_inputs.iter().filter(|id| !replaced.contains(id)));
     }
     let mut rebuild = Rebuild::of(graph);
     for (index, feed) in goal.feeds.iter().enumerate() {

@@ -49,6 +49,33 @@ fn what_is_not_needed_goes() {
 }
 
 #[test]
+fn nobody_waits_for_a_fed_placeholder() {
+    let mut graph = graph();
+    let x = placeholder(&mut graph, "x", &[2]);
+    let y = placeholder(&mut graph, "y", &[2]);
+    let sum = NodeBuilder::new("AddV2", "sum").input(y).input(y).control(x.node);
+    let sum = output(sum.finish(&mut graph).unwrap());
+    let goal = goal(&[x, y], &[sum], &[]);
+    for level in [Level::Prune, Level::Full] {
+        let (lines, _) = optimized(&graph, &goal, level);
+        let arguments = ["_arg_x_0_0 _Arg", "_arg_y_0_1 _Arg"];
+        assert_eq!(lines[..2], arguments, "{level:?}");
+        assert_eq!(lines[2], "sum AddV2 _arg_y_0_1 _arg_y_0_1");
+    }
+}
+
+#[test]
+fn an_argument_that_became_a_target_is_not_made_twice() {
+    let mut graph = graph();
+    let x = placeholder(&mut graph, "x", &[2]);
+    let top = add_op(&mut graph, "Sqrt", "top", &[x]);
+    let (pruned, mut goal) = super::prune::run(&graph, &goal(&[x], &[top], &[])).unwrap();
+    goal.targets = vec![goal.feeds[0].node];
+    let (lines, _) = optimized(&pruned, &goal, Level::Prune);
+    assert_eq!(lines, ["_arg_x_0_0 _Arg", "top Sqrt _arg_x_0_0"]);
+}
+
+#[test]
 fn constants_are_folded_and_errors_left_alone() {
     let mut graph = graph();
     let a = vector(&mut graph, "a", &[1.0, 2.0]);

@@ -412,6 +412,8 @@ static void context_of_a_kernel(void) {
     TF_DeleteTensor(feed);
 }
 
+static void give_one_to(void* kernel, TF_OpKernelContext* context);
+
 static void compute_later(void* kernel, TF_OpKernelContext* context, TF_AsyncOpKernelDoneCallback* done) {
     (void)kernel;
     TF_Status* result = TF_NewStatus();
@@ -428,7 +430,46 @@ static void asynchronous(void) {
     fetch("later", finish(TF_NewOperation(graph, "CapiLater", "later")));
 }
 
-static void give_one(void* kernel, TF_OpKernelContext* context) {
+/* What a kernel learns of its session: a configuration, and the functions of the graph. */
+static void compute_session(void* kernel, TF_OpKernelContext* context) {
+    TF_Status* result = TF_NewStatus();
+    TF_Buffer *config = TF_NewBuffer(), *library = TF_NewBuffer();
+    TF_GetSerializedConfigProto(context, config, result);
+    print_status("  configuration", result);
+    printf("  names the threads: %d\n", config->length >= 2 && memchr(config->data, 7, config->length) != NULL);
+    TF_GetSerializedConfigProto(context, config, fresh(result));
+    print_code("  into a buffer that is full", result);
+    TF_GetSerializedFunctionDefLibrary(context, library, fresh(result));
+    print_status("  functions", result);
+    printf("  some: %d\n", library->length > 20);
+    TF_DeleteBuffer(config);
+    TF_DeleteBuffer(library);
+    TF_DeleteStatus(result);
+    give_one_to(kernel, context);
+}
+
+static void session_of_a_kernel(void) {
+    define("CapiSession", NONE, NONE, LIST("y: float"), all_unknown);
+    add_kernel("CapiSession", TF_NewKernelBuilder("CapiSession", "CPU", NULL, compute_session, NULL), 0);
+    TF_Graph* body = TF_NewGraph();
+    TF_Output x = placeholder(body, "x", TF_FLOAT), negated = unary(body, "Neg", "negated", x);
+    TF_Function* function =
+        TF_GraphToFunction(body, "negate", 0, -1, NULL, 1, &x, 1, &negated, NULL, NULL, NULL, fresh(status));
+    TF_GraphCopyFunction(graph, function, NULL, fresh(status));
+    TF_DeleteFunction(function);
+    TF_DeleteGraph(body);
+    TF_Output y = finish(TF_NewOperation(graph, "CapiSession", "node"));
+    TF_SessionOptions* options = TF_NewSessionOptions();
+    TF_SetConfig(options, "\x10\x07", 2, fresh(status)); /* intra_op_parallelism_threads: 7 */
+    TF_Session* own = TF_NewSession(graph, options, fresh(status));
+    run_and_print("run", own, NOTHING, NULL, y, NULL);
+    delete_session(own);
+    TF_DeleteSessionOptions(options);
+}
+
+static void give_one(void* kernel, TF_OpKernelContext* context) { give_one_to(kernel, context); }
+
+static void give_one_to(void* kernel, TF_OpKernelContext* context) {
     (void)kernel;
     TF_Status* result = TF_NewStatus();
     TF_Tensor* one = float_scalar(1);
@@ -479,6 +520,7 @@ IN_NEW_SESSION(kernels)
 IN_NEW_SESSION(attributes_of_a_kernel)
 IN_NEW_SESSION(context_of_a_kernel)
 IN_NEW_SESSION(asynchronous)
+IN_NEW_SESSION(session_of_a_kernel)
 IN_NEW_SESSION(priorities_and_labels)
 
 static const Case CASES[] = {
@@ -491,6 +533,7 @@ static const Case CASES[] = {
     CASE(attributes_of_a_kernel),
     CASE(context_of_a_kernel),
     CASE(asynchronous),
+    CASE(session_of_a_kernel),
     CASE(priorities_and_labels),
 };
 

@@ -22,7 +22,7 @@ pub struct TF_ThreadOptions {
     pub numa_node: c_int,
 }
 
-/// A thread that was started.
+/// A thread that was started. One thread joins it, once.
 pub struct TF_Thread {
     handle: JoinHandle<()>,
 }

@@ -20,7 +20,7 @@ pub struct TF_ImportGraphDefOptions {
     operations: Vec<*const TF_Operation>,
 }
 
-/// What an import gave. It owns the arrays that its functions give out.
+/// What an import gave. It owns the arrays that its functions give out. Threads may read it at the same time.
 pub struct TF_ImportGraphDefResults {
     outputs: Vec<TF_Output>,
     operations: Vec<*mut TF_Operation>,

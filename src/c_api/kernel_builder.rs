@@ -6,10 +6,11 @@ use crate::ffi::{Enum, Text, given_box, given_mut};
 use crate::guard::{guard, quiet};
 use crate::kernel_construction::TF_OpKernelConstruction;
 use crate::kernel_context::{TF_OpKernelContext, run};
-use ff_op::{DynKernel, KernelContext, KernelInstance, KernelRecord, NodeInfo};
+use crate::kernel_waiting::Waiting;
+use ff_op::{AsyncKernelContext, DynKernel, KernelContext, KernelInstance, KernelRecord, NodeInfo};
 use ff_ops::registry;
 use ff_proto::KernelDef;
-use ff_tensor::{DataType, Result, Status, bail};
+use ff_tensor::{DataType, Result, Status, bail, status};
 use parking_lot::{Condvar, Mutex};
 use std::ffi::c_void;
 use std::sync::Arc;
@@ -52,9 +53,14 @@ struct Functions {
     delete: DeleteFunction,
 }
 
-/// Says that an asynchronous kernel is done with a node.
-pub struct TF_AsyncOpKernelDoneCallback {
-    done: Arc<(Mutex<bool>, Condvar)>,
+/// Says that an asynchronous kernel is done with a node. It is used once, on any thread.
+pub struct TF_AsyncOpKernelDoneCallback(Done);
+
+enum Done {
+    /// Somebody waits for it.
+    Awaited(Arc<(Mutex<bool>, Condvar)>),
+    /// The step has gone on; this ends the node's run.
+    Ends(Waiting),
 }
 
 fn new_builder(op_name: Text, device_name: Text, functions: Functions) -> Option<Box<TF_KernelBuilder>> {
@@ -115,10 +121,14 @@ pub extern "C" fn TF_NewAsyncKernelBuilder(
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_RunAsyncOpKernelDoneCallback(done: Option<Box<TF_AsyncOpKernelDoneCallback>>) {
     quiet((), || {
-        if let Some(callback) = done {
-            let (done, changed) = &*callback.done;
-            *done.lock() = true;
-            changed.notify_all();
+        match done.map(|callback| callback.0) {
+            Some(Done::Awaited(done)) => {
+                let (done, changed) = &*done;
+                *done.lock() = true;
+                changed.notify_all();
+            }
+            Some(Done::Ends(waiting)) => waiting.finish(),
+            None => {}
         }
         Ok(())
     });
@@ -288,7 +298,7 @@ impl KernelInstance for Instance {
             }),
             Compute::Later(Some(compute)) => run(context, |view| {
                 let done = Arc::new((Mutex::new(false), Condvar::new()));
-                let callback = Box::new(TF_AsyncOpKernelDoneCallback { done: done.clone() });
+                let callback = Box::new(TF_AsyncOpKernelDoneCallback(Done::Awaited(done.clone())));
                 // SAFETY: the context lives until the callback is run, and C vouches that its function takes it.
                 unsafe { compute(self.state, view, Box::into_raw(callback)) };
                 let mut is_done = done.0.lock();
@@ -302,6 +312,22 @@ impl KernelInstance for Instance {
                 context.node().describe()
             ),
         }
+    }
+
+    fn may_wait(&self) -> bool {
+        matches!(self.functions.compute, Compute::Later(Some(_)))
+    }
+
+    fn start(&self, context: AsyncKernelContext) {
+        let Compute::Later(Some(compute)) = self.functions.compute else {
+            let error = status!(Internal, "{} cannot wait", context.node.describe());
+            return context.finish(Err(error));
+        };
+        let mut waiting = Waiting::new(context);
+        let view = waiting.view();
+        let callback = Box::new(TF_AsyncOpKernelDoneCallback(Done::Ends(waiting)));
+        // SAFETY: the callback keeps what the context points at, and C vouches that its function takes both.
+        unsafe { compute(self.state, view, Box::into_raw(callback)) };
     }
 }
 
@@ -318,6 +344,6 @@ impl Drop for Instance {
 pub(crate) fn failure_of(status: Option<&mut TF_Status>) -> Status {
     match status.as_deref().and_then(TF_Status::error) {
         Some(error) => error.clone(),
-        None => ff_tensor::status!(Unknown, "the kernel failed without an error"),
+        None => status!(Unknown, "the kernel failed without an error"),
     }
 }

@@ -15,7 +15,7 @@ use ff_tensor::{Result, Status, ensure, status};
 use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::ptr::null_mut;
 
-/// What a kernel sees of its node when it is made; valid during that call.
+/// What a kernel sees of its node when it is made; valid during that call, on its thread.
 pub struct TF_OpKernelConstruction {
     node: *const NodeInfo,
     failure: Option<Status>,

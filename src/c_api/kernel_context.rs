@@ -4,16 +4,15 @@ use crate::TF_Status;
 use crate::buffer::{TF_Buffer, fill};
 use crate::datatype::{TF_DataType, data_type, to_c};
 use crate::ffi::{Array, Enum, Out, Text, c_count, given, given_mut, put};
-use crate::guard::{guard, guard_or, quiet};
+use crate::guard::{guard, quiet};
 use crate::kernel_builder::failure_of;
-use crate::string_view::TF_StringView;
 use crate::tensor::{TF_AllocatorAttributes, TF_Tensor, shape_of};
-use ff_op::{DEFAULT_CONTAINER, KernelContext};
-use ff_tensor::{DataType, Result, Status, Tensor, bail, ensure, status};
+use ff_op::KernelContext;
+use ff_tensor::{DataType, Result, Status, Tensor, ensure, status};
 use std::ffi::{c_int, c_void};
-use std::ptr::null_mut;
 
-/// What a kernel sees of its node in a step; valid during that call, or until an asynchronous kernel is done.
+/// What a kernel sees of its node in a step; valid during that call, or until an asynchronous kernel is done. One thread at a
+/// time may use it.
 pub struct TF_OpKernelContext {
     context: *mut KernelContext<'static>,
     outputs: Vec<Option<Tensor>>,
@@ -22,30 +21,45 @@ pub struct TF_OpKernelContext {
 
 /// Runs a kernel of C on a context, then takes its outputs and its failure over.
 pub(crate) fn run(context: &mut KernelContext, compute: impl FnOnce(*mut TF_OpKernelContext)) -> Result<()> {
-    let mut view = TF_OpKernelContext {
-        outputs: vec![None; context.num_outputs()],
-        context: (context as *mut KernelContext).cast(),
-        failure: None,
-    };
+    let mut view = TF_OpKernelContext::new((context as *mut KernelContext).cast());
     compute(&raw mut view);
-    if let Some(error) = view.failure {
-        return Err(error);
-    }
-    for (index, output) in view.outputs.into_iter().enumerate() {
-        match output {
-            Some(tensor) => context.set_output(index, tensor)?,
-            None => bail!(
-                Internal,
-                "Missing {index}-th output from {}",
-                context.node().describe()
-            ),
-        }
+    for (index, tensor) in view.results()?.into_iter().enumerate() {
+        context.set_output(index, tensor)?;
     }
     Ok(())
 }
 
 impl TF_OpKernelContext {
-    fn context(&self) -> &KernelContext<'static> {
+    /// The view of a context, which must stay where it is while C uses the view.
+    pub(crate) fn new(context: *mut KernelContext<'static>) -> TF_OpKernelContext {
+        // SAFETY: the caller's context is there.
+        let count = unsafe { (*context).num_outputs() };
+        TF_OpKernelContext {
+            context,
+            outputs: vec![None; count],
+            failure: None,
+        }
+    }
+
+    /// What the kernel computed, or its failure. INTERNAL when an output is missing.
+    pub(crate) fn results(&mut self) -> Result<Vec<Tensor>> {
+        if let Some(error) = self.failure.take() {
+            return Err(error);
+        }
+        let outputs = std::mem::take(&mut self.outputs).into_iter().enumerate();
+        let missing = |index: usize| {
+            status!(
+                Internal,
+                "Missing {index}-th output from {}",
+                self.context().node().describe()
+            )
+        };
+        outputs
+            .map(|(index, output)| output.ok_or_else(|| missing(index)))
+            .collect()
+    }
+
+    pub(crate) fn context(&self) -> &KernelContext<'static> {
         // SAFETY: valid while the kernel runs; it uses its context from one thread at a time.
         unsafe { &*self.context }
     }
@@ -239,105 +253,6 @@ pub extern "C" fn TF_IsHostMemoryOutput(
     guard(status, || given_mut(ctx, "ctx")?.output_index(i).map(|_| false))
 }
 
-/// The number of the step.
-#[unsafe(no_mangle)]
-pub extern "C" fn TF_StepId(ctx: Option<&mut TF_OpKernelContext>) -> i64 {
-    quiet(0, || Ok(given_mut(ctx, "ctx")?.context().host().step_id() as i64))
-}
-
-/// The number of the step.
-#[unsafe(no_mangle)]
-pub extern "C" fn TF_GetStepId(ctx: Option<&mut TF_OpKernelContext>) -> i64 {
-    TF_StepId(ctx)
-}
-
-/// The number of the loop that the node runs in; 0 outside of loops.
-#[unsafe(no_mangle)]
-pub extern "C" fn TF_GetFrameId(_ctx: Option<&mut TF_OpKernelContext>) -> u64 {
-    0
-}
-
-/// The number of the turn of that loop.
-#[unsafe(no_mangle)]
-pub extern "C" fn TF_GetIterId(_ctx: Option<&mut TF_OpKernelContext>) -> i64 {
-    0
-}
-
-/// The number of the device among those of its type.
-#[unsafe(no_mangle)]
-pub extern "C" fn TF_GetDeviceId(ctx: Option<&mut TF_OpKernelContext>) -> c_int {
-    quiet(0, || {
-        let name = given_mut(ctx, "ctx")?.context().host().device_name();
-        let number = name.rsplit(':').next().and_then(|digits| digits.parse().ok());
-        Ok(number.unwrap_or(0))
-    })
-}
-
-/// The name of the device; valid as long as the session.
-#[unsafe(no_mangle)]
-pub extern "C" fn TF_GetDeviceName(ctx: Option<&mut TF_OpKernelContext>) -> TF_StringView {
-    quiet(TF_StringView::EMPTY, || {
-        Ok(TF_StringView::of(
-            given_mut(ctx, "ctx")?.context().host().device_name(),
-        ))
-    })
-}
-
-/// The version of GraphDefs that the library writes.
-#[unsafe(no_mangle)]
-pub extern "C" fn TF_GetGraphDefVersion(_ctx: Option<&mut TF_OpKernelContext>) -> c_int {
-    ff_graph::GRAPH_DEF_VERSION
-}
-
-/// The name of the node; valid as long as the kernel.
-#[unsafe(no_mangle)]
-pub extern "C" fn TF_GetOpKernelName(ctx: Option<&mut TF_OpKernelContext>) -> TF_StringView {
-    quiet(TF_StringView::EMPTY, || {
-        Ok(TF_StringView::of(&given_mut(ctx, "ctx")?.context().node().name))
-    })
-}
-
-/// The container of resources that name none.
-#[unsafe(no_mangle)]
-pub extern "C" fn TF_GetResourceMgrDefaultContainerName(
-    _ctx: Option<&mut TF_OpKernelContext>,
-) -> TF_StringView {
-    TF_StringView::of(DEFAULT_CONTAINER)
-}
-
-/// The name of an input as the node's definition has it: not known to kernels here, and so empty.
-#[unsafe(no_mangle)]
-pub extern "C" fn TF_GetOpKernelRequestedInput(
-    _ctx: Option<&mut TF_OpKernelContext>,
-    _index: usize,
-) -> TF_StringView {
-    TF_StringView::EMPTY
-}
-
-/// The functions of the graph: not known to kernels here, UNIMPLEMENTED.
-#[unsafe(no_mangle)]
-pub extern "C" fn TF_GetSerializedFunctionDefLibrary(
-    _ctx: Option<&mut TF_OpKernelContext>,
-    _serialized_function_def_library: Option<&mut TF_Buffer>,
-    status: Option<&mut TF_Status>,
-) {
-    guard(status, || -> Result<()> {
-        bail!(Unimplemented, "The function library is not known to kernels")
-    });
-}
-
-/// The configuration of the session: not known to kernels here, UNIMPLEMENTED.
-#[unsafe(no_mangle)]
-pub extern "C" fn TF_GetSerializedConfigProto(
-    _ctx: Option<&mut TF_OpKernelContext>,
-    _serialized_config_proto: Option<&mut TF_Buffer>,
-    status: Option<&mut TF_Status>,
-) {
-    guard(status, || -> Result<()> {
-        bail!(Unimplemented, "The configuration is not known to kernels")
-    });
-}
-
 /// Writes the handle in a resource input as a serialized `ResourceHandleProto` into an empty buffer.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_GetSerializedResourceHandleProto(
@@ -440,22 +355,3 @@ pub extern "C" fn TF_AllocateTemp(
         Ok(Some(TF_Tensor::boxed(tensor)?))
     })
 }
-
-/// The stream of a device that was plugged in: there are none, so NULL with UNIMPLEMENTED.
-#[unsafe(no_mangle)]
-pub extern "C" fn TF_GetStream(
-    _ctx: Option<&mut TF_OpKernelContext>,
-    status: Option<&mut TF_Status>,
-) -> *mut c_void {
-    guard_or(status, null_mut(), || {
-        bail!(Unimplemented, "The device has no stream")
-    })
-}
-
-/// Notes that work goes on after the kernel has returned. A CPU has no such work.
-#[unsafe(no_mangle)]
-pub extern "C" fn TF_IncNumDeferredOps(_context: Option<&mut TF_OpKernelContext>) {}
-
-/// Notes that such work has ended.
-#[unsafe(no_mangle)]
-pub extern "C" fn TF_DecNumDeferredOps(_context: Option<&mut TF_OpKernelContext>) {}

@@ -8,18 +8,18 @@ use ff_op::ShapeContext;
 use ff_tensor::{PartialShape, Result, dim, ensure, status};
 use std::ffi::c_int;
 
-/// What a shape function sees; valid during its call.
+/// What a shape function sees; valid during its call, on its thread.
 pub struct TF_ShapeInferenceContext {
     /// The context, for the length of the call.
     context: *mut ShapeContext<'static>,
 }
 
-/// A shape, maybe of unknown rank or extents. It belongs to who made it.
+/// A shape, maybe of unknown rank or extents. It belongs to who made it; one thread at a time may change it.
 pub struct TF_ShapeHandle {
     shape: PartialShape,
 }
 
-/// An extent, maybe unknown. It belongs to who made it.
+/// An extent, maybe unknown. It belongs to who made it; one thread at a time may change it.
 pub struct TF_DimensionHandle {
     extent: i64,
 }

@@ -19,7 +19,7 @@ pub struct TF_ShapeAndType {
     pub dtype: Enum<TF_DataType>,
 }
 
-/// Shapes and types.
+/// Shapes and types. One thread at a time may change it.
 #[repr(C)]
 pub struct TF_ShapeAndTypeList {
     /// How many there are.

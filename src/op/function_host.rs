@@ -2,6 +2,7 @@
 
 use crate::{FunctionRef, HandleShapes, KernelHost};
 use ff_hlo::{Builder, Op as HloOp};
+use ff_proto::FunctionDefLibrary;
 use ff_tensor::{DataType, PartialShape, Result, Tensor};
 use std::sync::Arc;
 
@@ -39,6 +40,11 @@ pub trait FunctionHost: Send + Sync {
         arguments: &[PartialShape],
         handles: &[Option<HandleShapes>],
     ) -> Result<(Vec<PartialShape>, Vec<Option<HandleShapes>>)>;
+
+    /// All functions as a message.
+    fn library(&self) -> FunctionDefLibrary {
+        FunctionDefLibrary::default()
+    }
 
     /// Emits a function's body. UNIMPLEMENTED where something in it has no lowering.
     fn lower(&self, function: &FunctionRef, builder: &mut Builder, arguments: &[HloOp])

@@ -2,6 +2,7 @@
 
 use crate::{Cancellation, FunctionHost, NodeInfo, Prepared, RefVariable, ResourceManager, Value};
 use ff_kernels::ThreadPool;
+use ff_proto::ConfigProto;
 use ff_tensor::{DataType, Element, ResourceHandle, Result, Shape, Tensor, bail, status};
 use std::any::Any;
 use std::sync::Arc;
@@ -36,6 +37,11 @@ pub trait KernelHost: Send + Sync {
 
     /// The same host for kernels that outlive the call; none where nothing may outlive it.
     fn share(&self) -> Option<Arc<dyn KernelHost>>;
+
+    /// What the session was configured with; the default where there is none.
+    fn config(&self) -> ConfigProto {
+        ConfigProto::default()
+    }
 }
 
 /// The view that a kernel has of its node in a step.

@@ -5,7 +5,7 @@
 
 use crate::{AsyncKernelContext, GradientContext, KernelContext, LowerContext, NodeInfo, ShapeContext};
 use ff_proto::OpDef;
-use ff_tensor::{DataType, Result, Tensor};
+use ff_tensor::{DataType, Result, Tensor, status};
 use std::any::Any;
 use std::fmt;
 use std::sync::Arc;
@@ -176,8 +176,19 @@ pub trait DynKernel: Send + Sync {
 
 /// A node's instance of a kernel given at run time.
 pub trait KernelInstance: Send + Sync {
-    /// Runs it.
+    /// Runs it to its end.
     fn run(&self, context: &mut KernelContext) -> Result<()>;
+
+    /// Whether it may wait: then it is started where the step can go on meanwhile.
+    fn may_wait(&self) -> bool {
+        false
+    }
+
+    /// Starts it; it finishes through its context.
+    fn start(&self, context: AsyncKernelContext) {
+        let error = status!(Internal, "{} cannot wait", context.node.describe());
+        context.finish(Err(error));
+    }
 }
 
 /// A kernel as registries hold it.

@@ -91,7 +91,11 @@ impl Executable {
 
     /// Whether the kernel may wait and must be run by [`Executable::start`].
     pub fn is_asynchronous(&self) -> bool {
-        matches!(self.body, Body::Asynchronous(_))
+        match &self.body {
+            Body::Asynchronous(_) => true,
+            Body::Instance(instance) => instance.may_wait(),
+            _ => false,
+        }
     }
 
     /// Infers output shapes for these inputs, and lowers and compiles if the kernel is a lowering.
@@ -215,16 +219,21 @@ impl Executable {
         host: Arc<dyn KernelHost>,
         done: Box<dyn FnOnce(Result<Vec<Value>>) + Send>,
     ) {
-        let Body::Asynchronous(start) = self.body else {
-            return done(Err(status!(Internal, "{} cannot wait", self.node.describe())));
-        };
-        start(AsyncKernelContext {
+        let context = AsyncKernelContext {
             node: self.node.clone(),
             prepared: self.prepared.clone(),
             inputs,
             host,
             done,
-        });
+        };
+        match &self.body {
+            Body::Asynchronous(start) => start(context),
+            Body::Instance(instance) => instance.start(context),
+            _ => {
+                let error = status!(Internal, "{} cannot wait", self.node.describe());
+                context.finish(Err(error));
+            }
+        }
     }
 }
 

@@ -84,6 +84,7 @@ impl EagerContext {
             devices: (0..options.cpu_devices()).map(Device::cpu).collect(),
             pool: shared_pool(options.intra_op_threads()),
             node_states: Mutex::default(),
+            config: options.config.clone(),
         };
         EagerContext {
             functions: RwLock::new(Arc::new(Functions::new(registry.clone(), library.clone()))),

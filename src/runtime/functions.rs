@@ -5,6 +5,7 @@ use crate::plan::{Plan, Signature};
 use ff_graph::{FunctionBody, FunctionLibrary};
 use ff_hlo::{Builder, Op as HloOp};
 use ff_op::{Callable, FunctionHost, FunctionRef, FunctionSignature, HandleShapes, KernelHost, Registry};
+use ff_proto::FunctionDefLibrary;
 use ff_tensor::{PartialShape, Result, Tensor, ensure, status};
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
@@ -159,6 +160,10 @@ impl FunctionHost for Functions {
     fn instantiate(&self, function: &FunctionRef) -> Result<Arc<dyn Callable>> {
         let callable: Arc<dyn Callable> = self.find(function)?;
         Ok(callable)
+    }
+
+    fn library(&self) -> FunctionDefLibrary {
+        ff_graph::export_library(&self.library)
     }
 
     /// Nothing: while a step runs, functional ops take the shapes of their results from the results.

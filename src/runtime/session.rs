@@ -14,7 +14,7 @@ use ff_graph::{Graph, NodeId};
 use ff_jit::{Mode, Policy};
 use ff_kernels::ThreadPool;
 use ff_op::OutputRef;
-use ff_proto::{RunMetadata, RunOptions, run_options::TraceLevel};
+use ff_proto::{ConfigProto, RunMetadata, RunOptions, run_options::TraceLevel};
 use ff_tensor::{Code, Result, Status, Tensor, bail, ensure, status};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::{FxHashMap, FxHashSet};
@@ -38,6 +38,8 @@ pub struct SessionState {
     pub pool: Arc<ThreadPool>,
     /// State of stateful nodes by node name: never in a plan, so that all plans advance the same streams.
     pub node_states: NodeStates,
+    /// What the session was configured with.
+    pub config: ConfigProto,
 }
 
 /// See the module.
@@ -95,6 +97,7 @@ impl Session {
             devices,
             pool,
             node_states: NodeStates::default(),
+            config: options.config.clone(),
         });
         let functions = {
             let graph = graph.lock();

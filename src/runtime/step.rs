@@ -4,7 +4,7 @@ use crate::functions::Functions;
 use crate::session::SessionState;
 use ff_kernels::ThreadPool;
 use ff_op::{Cancellation, FunctionHost, KernelHost, NodeInfo, ResourceManager, Value};
-use ff_proto::{DeviceStepStats, NodeExecStats, StepStats};
+use ff_proto::{ConfigProto, DeviceStepStats, NodeExecStats, StepStats};
 use ff_tensor::{Result, Status};
 use parking_lot::Mutex;
 use std::any::Any;
@@ -108,6 +108,10 @@ impl KernelHost for Step {
             .entry(node.to_string())
             .or_insert(state)
             .clone())
+    }
+
+    fn config(&self) -> ConfigProto {
+        self.session.config.clone()
     }
 
     fn share(&self) -> Option<Arc<dyn KernelHost>> {

@@ -196,7 +196,12 @@ const HEADERS: &[Header] = &[
                 "tensorflow/core/common_runtime/next_pluggable_device/c/tf_rendezvous_c_api.h",
             ],
         ),
-        sources: &["kernel_builder", "kernel_construction", "kernel_context"],
+        sources: &[
+            "kernel_builder",
+            "kernel_construction",
+            "kernel_context",
+            "kernel_step",
+        ],
         exclude: &["TF_RendezvousThunk"],
         include: &["TF_AsyncOpKernelDoneCallback"],
         extra: Some("kernels.inc"),
@@ -405,10 +410,29 @@ fn plain_types(text: &str) -> String {
         "  TF_COMPLEX64 = 8,\n  /**\n   * The old name of `TF_COMPLEX64`.\n   */\n  TF_COMPLEX = 8,\n",
     );
     text = text.replace("void *TF_GetStream(", "SP_Stream TF_GetStream(");
+    text = without_underscores(&text);
     text = text
         .replace("void *private_;", "void *priv;")
         .replace("void *private;", "void *priv;");
     without_spaces(&text)
+}
+
+/// Takes the underscore off the names of parameters that a function does not use.
+#[cfg(feature = "headers")]
+fn without_underscores(text: &str) -> String {
+    let mut result = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(at) = rest.find(['*', ' ']) {
+        let (before, after) = rest.split_at(at + 1);
+        result.push_str(before);
+        let is_name = after.strip_prefix('_').is_some_and(|name| {
+            let end = name.find(|c: char| !c.is_ascii_alphanumeric() && c != '_');
+            name.starts_with(|c: char| c.is_ascii_lowercase())
+                && end.is_some_and(|end| name[end..].starts_with([',', ')']))
+        });
+        rest = if is_name { &after[1..] } else { after };
+    }
+    result + rest
 }
 
 /// Takes out the space after the star of a pointer and the word `struct` before a name, except in comments.

@@ -55,7 +55,7 @@ typedef struct TF_Graph TF_Graph;
 typedef struct TF_ImportGraphDefOptions TF_ImportGraphDefOptions;
 
 /**
- * What an import gave. It owns the arrays that its functions give out.
+ * What an import gave. It owns the arrays that its functions give out. Threads may read it at the same time.
  */
 typedef struct TF_ImportGraphDefResults TF_ImportGraphDefResults;
 
@@ -1048,7 +1048,7 @@ TF_Function *TF_GraphToFunctionWithControlOutputs(const TF_Graph *fn_body,
                                                          int ncontrol_outputs,
                                                          const TF_Operation*const *control_outputs,
                                                          const char *const *control_output_names,
-                                                         const TF_FunctionOptions *_opts,
+                                                         const TF_FunctionOptions *opts,
                                                          const char *description,
                                                          TF_Status *status);
 
@@ -1309,8 +1309,8 @@ void TF_SessionPRun(TF_Session *session,
                     const TF_Output *outputs,
                     TF_Tensor**output_values,
                     int noutputs,
-                    const TF_Operation*const *_target_opers,
-                    int _ntargets,
+                    const TF_Operation*const *target_opers,
+                    int ntargets,
                     TF_Status *status);
 
 /**
@@ -1398,8 +1398,8 @@ void TF_PRun(TF_DeprecatedSession *session,
              const char **output_names,
              TF_Tensor**outputs,
              int noutputs,
-             const char **_target_oper_names,
-             int _ntargets,
+             const char **target_oper_names,
+             int ntargets,
              TF_Status *status);
 
 /**
@@ -1520,27 +1520,27 @@ TF_CAPI_EXPORT extern TF_Server *TF_NewServer(const void *proto, size_t proto_le
 /**
  * Starts a server. INVALID_ARGUMENT for NULL.
  */
-TF_CAPI_EXPORT extern void TF_ServerStart(TF_Server *_server, TF_Status *status);
+TF_CAPI_EXPORT extern void TF_ServerStart(TF_Server *server, TF_Status *status);
 
 /**
  * Stops a server. INVALID_ARGUMENT for NULL.
  */
-TF_CAPI_EXPORT extern void TF_ServerStop(TF_Server *_server, TF_Status *status);
+TF_CAPI_EXPORT extern void TF_ServerStop(TF_Server *server, TF_Status *status);
 
 /**
  * Waits until a server has stopped. INVALID_ARGUMENT for NULL.
  */
-TF_CAPI_EXPORT extern void TF_ServerJoin(TF_Server *_server, TF_Status *status);
+TF_CAPI_EXPORT extern void TF_ServerJoin(TF_Server *server, TF_Status *status);
 
 /**
  * The target for `TF_SetTarget` by which sessions reach a server; NULL for NULL.
  */
-TF_CAPI_EXPORT extern const char *TF_ServerTarget(TF_Server *_server);
+TF_CAPI_EXPORT extern const char *TF_ServerTarget(TF_Server *server);
 
 /**
  * Stops and frees a server; NULL is ignored.
  */
-TF_CAPI_EXPORT extern void TF_DeleteServer(TF_Server *_server);
+TF_CAPI_EXPORT extern void TF_DeleteServer(TF_Server *server);
 
 /**
  * Makes `op` wait for `input`.
@@ -1574,9 +1574,9 @@ void TF_ClearAttr(TF_Graph *graph,
  * Takes note of a serialized full type. It has no effect here.
  */
 TF_CAPI_EXPORT extern
-void TF_SetFullType(TF_Graph *_graph,
-                    TF_Operation *_op,
-                    const TF_Buffer *_full_type_proto);
+void TF_SetFullType(TF_Graph *graph,
+                    TF_Operation *op,
+                    const TF_Buffer *full_type_proto);
 
 /**
  * Asks for another device for an operation.

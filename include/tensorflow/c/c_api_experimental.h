@@ -40,7 +40,7 @@ typedef struct TF_ShapeAndType {
 } TF_ShapeAndType;
 
 /**
- * Shapes and types.
+ * Shapes and types. One thread at a time may change it.
  */
 typedef struct TF_ShapeAndTypeList {
   /**
@@ -295,7 +295,7 @@ TF_CAPI_EXPORT extern int TF_OpIsStateful(const char *op_type, TF_Status *status
 /**
  * Nothing needs to be set up by a program's `main`: it is ignored.
  */
-TF_CAPI_EXPORT extern void TF_InitMain(const char *_usage, int *_argc, char ***_argv);
+TF_CAPI_EXPORT extern void TF_InitMain(const char *usage, int *argc, char ***argv);
 
 /**
  * A port that no program listens on at the moment; 0 when there is none.

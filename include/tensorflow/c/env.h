@@ -18,7 +18,7 @@
 typedef struct TF_StringStream TF_StringStream;
 
 /**
- * A thread that was started.
+ * A thread that was started. One thread joins it, once.
  */
 typedef struct TF_Thread TF_Thread;
 

@@ -33,7 +33,7 @@ void TF_InitKernel(void);
 
 
 /**
- * Says that an asynchronous kernel is done with a node.
+ * Says that an asynchronous kernel is done with a node. It is used once, on any thread.
  */
 typedef struct TF_AsyncOpKernelDoneCallback TF_AsyncOpKernelDoneCallback;
 
@@ -43,12 +43,13 @@ typedef struct TF_AsyncOpKernelDoneCallback TF_AsyncOpKernelDoneCallback;
 typedef struct TF_KernelBuilder TF_KernelBuilder;
 
 /**
- * What a kernel sees of its node when it is made; valid during that call.
+ * What a kernel sees of its node when it is made; valid during that call, on its thread.
  */
 typedef struct TF_OpKernelConstruction TF_OpKernelConstruction;
 
 /**
- * What a kernel sees of its node in a step; valid during that call, or until an asynchronous kernel is done.
+ * What a kernel sees of its node in a step; valid during that call, or until an asynchronous kernel is done. One thread at a
+ * time may use it.
  */
 typedef struct TF_OpKernelContext TF_OpKernelContext;
 
@@ -148,7 +149,7 @@ void TF_KernelBuilder_TypeConstraint(TF_KernelBuilder *kernel_builder,
 /**
  * Says that an argument is in host memory. On a CPU all are.
  */
-TF_CAPI_EXPORT extern void TF_KernelBuilder_HostMemory(TF_KernelBuilder *_kernel_builder, const char *_arg_name);
+TF_CAPI_EXPORT extern void TF_KernelBuilder_HostMemory(TF_KernelBuilder *kernel_builder, const char *arg_name);
 
 /**
  * Sets the priority: of the kernels that fit a node, the highest wins.
@@ -164,7 +165,7 @@ TF_CAPI_EXPORT extern void TF_KernelBuilder_Label(TF_KernelBuilder *kernel_build
  * Adds the kernel to those of this process and frees the builder, also on failure. The op may be added later.
  */
 TF_CAPI_EXPORT extern
-void TF_RegisterKernelBuilder(const char *_kernel_name,
+void TF_RegisterKernelBuilder(const char *kernel_name,
                               TF_KernelBuilder *builder,
                               TF_Status *status);
 
@@ -441,72 +442,6 @@ bool TF_IsHostMemoryOutput(TF_OpKernelContext *ctx,
                            TF_Status *status);
 
 /**
- * The number of the step.
- */
-TF_CAPI_EXPORT extern int64_t TF_StepId(TF_OpKernelContext *ctx);
-
-/**
- * The number of the step.
- */
-TF_CAPI_EXPORT extern int64_t TF_GetStepId(TF_OpKernelContext *ctx);
-
-/**
- * The number of the loop that the node runs in; 0 outside of loops.
- */
-TF_CAPI_EXPORT extern uint64_t TF_GetFrameId(TF_OpKernelContext *_ctx);
-
-/**
- * The number of the turn of that loop.
- */
-TF_CAPI_EXPORT extern int64_t TF_GetIterId(TF_OpKernelContext *_ctx);
-
-/**
- * The number of the device among those of its type.
- */
-TF_CAPI_EXPORT extern int TF_GetDeviceId(TF_OpKernelContext *ctx);
-
-/**
- * The name of the device; valid as long as the session.
- */
-TF_CAPI_EXPORT extern TF_StringView TF_GetDeviceName(TF_OpKernelContext *ctx);
-
-/**
- * The version of GraphDefs that the library writes.
- */
-TF_CAPI_EXPORT extern int TF_GetGraphDefVersion(TF_OpKernelContext *_ctx);
-
-/**
- * The name of the node; valid as long as the kernel.
- */
-TF_CAPI_EXPORT extern TF_StringView TF_GetOpKernelName(TF_OpKernelContext *ctx);
-
-/**
- * The container of resources that name none.
- */
-TF_CAPI_EXPORT extern TF_StringView TF_GetResourceMgrDefaultContainerName(TF_OpKernelContext *_ctx);
-
-/**
- * The name of an input as the node's definition has it: not known to kernels here, and so empty.
- */
-TF_CAPI_EXPORT extern TF_StringView TF_GetOpKernelRequestedInput(TF_OpKernelContext *_ctx, size_t _index);
-
-/**
- * The functions of the graph: not known to kernels here, UNIMPLEMENTED.
- */
-TF_CAPI_EXPORT extern
-void TF_GetSerializedFunctionDefLibrary(TF_OpKernelContext *_ctx,
-                                        TF_Buffer *_serialized_function_def_library,
-                                        TF_Status *status);
-
-/**
- * The configuration of the session: not known to kernels here, UNIMPLEMENTED.
- */
-TF_CAPI_EXPORT extern
-void TF_GetSerializedConfigProto(TF_OpKernelContext *_ctx,
-                                 TF_Buffer *_serialized_config_proto,
-                                 TF_Status *status);
-
-/**
  * Writes the handle in a resource input as a serialized `ResourceHandleProto` into an empty buffer.
  */
 TF_CAPI_EXPORT extern
@@ -552,23 +487,91 @@ TF_Tensor *TF_AllocateTemp(TF_OpKernelContext *context,
                            TF_DataType dtype,
                            const int64_t *dims,
                            int num_dims,
-                           TF_AllocatorAttributes *_alloc_attrs,
+                           TF_AllocatorAttributes *alloc_attrs,
                            TF_Status *status);
+
+/**
+ * The number of the step.
+ */
+TF_CAPI_EXPORT extern int64_t TF_StepId(TF_OpKernelContext *ctx);
+
+/**
+ * The number of the step.
+ */
+TF_CAPI_EXPORT extern int64_t TF_GetStepId(TF_OpKernelContext *ctx);
+
+/**
+ * The number of the loop that the node runs in; 0 outside of loops.
+ */
+TF_CAPI_EXPORT extern uint64_t TF_GetFrameId(TF_OpKernelContext *ctx);
+
+/**
+ * The number of the turn of that loop.
+ */
+TF_CAPI_EXPORT extern int64_t TF_GetIterId(TF_OpKernelContext *ctx);
+
+/**
+ * The number of the device among those of its type.
+ */
+TF_CAPI_EXPORT extern int TF_GetDeviceId(TF_OpKernelContext *ctx);
+
+/**
+ * The name of the device; valid as long as the session.
+ */
+TF_CAPI_EXPORT extern TF_StringView TF_GetDeviceName(TF_OpKernelContext *ctx);
+
+/**
+ * The version of GraphDefs that the library writes.
+ */
+TF_CAPI_EXPORT extern int TF_GetGraphDefVersion(TF_OpKernelContext *ctx);
+
+/**
+ * The name of the node; valid as long as the kernel.
+ */
+TF_CAPI_EXPORT extern TF_StringView TF_GetOpKernelName(TF_OpKernelContext *ctx);
+
+/**
+ * The container of resources that name none.
+ */
+TF_CAPI_EXPORT extern TF_StringView TF_GetResourceMgrDefaultContainerName(TF_OpKernelContext *ctx);
+
+/**
+ * The name of an input as the node's definition has it: not known to kernels here, and so empty.
+ */
+TF_CAPI_EXPORT extern TF_StringView TF_GetOpKernelRequestedInput(TF_OpKernelContext *ctx, size_t index);
+
+/**
+ * Writes the functions of the graph as a serialized `FunctionDefLibrary` into an empty buffer. INVALID_ARGUMENT unless it is
+ * empty.
+ */
+TF_CAPI_EXPORT extern
+void TF_GetSerializedFunctionDefLibrary(TF_OpKernelContext *ctx,
+                                        TF_Buffer *serialized_function_def_library,
+                                        TF_Status *status);
+
+/**
+ * Writes the configuration of the session as a serialized `ConfigProto` into an empty buffer; the default one where there is
+ * no session. INVALID_ARGUMENT unless the buffer is empty.
+ */
+TF_CAPI_EXPORT extern
+void TF_GetSerializedConfigProto(TF_OpKernelContext *ctx,
+                                 TF_Buffer *serialized_config_proto,
+                                 TF_Status *status);
 
 /**
  * The stream of a device that was plugged in: there are none, so NULL with UNIMPLEMENTED.
  */
-TF_CAPI_EXPORT extern SP_Stream TF_GetStream(TF_OpKernelContext *_ctx, TF_Status *status);
+TF_CAPI_EXPORT extern SP_Stream TF_GetStream(TF_OpKernelContext *ctx, TF_Status *status);
 
 /**
  * Notes that work goes on after the kernel has returned. A CPU has no such work.
  */
-TF_CAPI_EXPORT extern void TF_IncNumDeferredOps(TF_OpKernelContext *_context);
+TF_CAPI_EXPORT extern void TF_IncNumDeferredOps(TF_OpKernelContext *context);
 
 /**
  * Notes that such work has ended.
  */
-TF_CAPI_EXPORT extern void TF_DecNumDeferredOps(TF_OpKernelContext *_context);
+TF_CAPI_EXPORT extern void TF_DecNumDeferredOps(TF_OpKernelContext *context);
 
 #ifdef __cplusplus
 }  // extern "C"

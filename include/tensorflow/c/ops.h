@@ -14,7 +14,7 @@
 #include "tensorflow/c/tf_status.h"
 
 /**
- * An extent, maybe unknown. It belongs to who made it.
+ * An extent, maybe unknown. It belongs to who made it; one thread at a time may change it.
  */
 typedef struct TF_DimensionHandle TF_DimensionHandle;
 
@@ -24,12 +24,12 @@ typedef struct TF_DimensionHandle TF_DimensionHandle;
 typedef struct TF_OpDefinitionBuilder TF_OpDefinitionBuilder;
 
 /**
- * A shape, maybe of unknown rank or extents. It belongs to who made it.
+ * A shape, maybe of unknown rank or extents. It belongs to who made it; one thread at a time may change it.
  */
 typedef struct TF_ShapeHandle TF_ShapeHandle;
 
 /**
- * What a shape function sees; valid during its call.
+ * What a shape function sees; valid during its call, on its thread.
  */
 typedef struct TF_ShapeInferenceContext TF_ShapeInferenceContext;
 
@@ -159,13 +159,13 @@ void TF_ShapeInferenceContextSetOutput(TF_ShapeInferenceContext *ctx,
 /**
  * A new handle of the shape without dimensions. Free it with `TF_DeleteShapeHandle`.
  */
-TF_CAPI_EXPORT extern TF_ShapeHandle *TF_ShapeInferenceContextScalar(TF_ShapeInferenceContext *_ctx);
+TF_CAPI_EXPORT extern TF_ShapeHandle *TF_ShapeInferenceContextScalar(TF_ShapeInferenceContext *ctx);
 
 /**
  * A new handle of the shape of a vector. Free it with `TF_DeleteShapeHandle`.
  */
 TF_CAPI_EXPORT extern
-TF_ShapeHandle *TF_ShapeInferenceContextVectorFromSize(TF_ShapeInferenceContext *_ctx,
+TF_ShapeHandle *TF_ShapeInferenceContextVectorFromSize(TF_ShapeInferenceContext *ctx,
                                                               size_t size);
 
 /**
@@ -186,21 +186,21 @@ void TF_ShapeInferenceContext_GetAttrType(TF_ShapeInferenceContext *ctx,
  * The number of dimensions; -1 when it is not known.
  */
 TF_CAPI_EXPORT extern
-int64_t TF_ShapeInferenceContextRank(TF_ShapeInferenceContext *_ctx,
+int64_t TF_ShapeInferenceContextRank(TF_ShapeInferenceContext *ctx,
                                      TF_ShapeHandle *handle);
 
 /**
  * 1 when the number of dimensions is known, otherwise 0.
  */
 TF_CAPI_EXPORT extern
-int TF_ShapeInferenceContextRankKnown(TF_ShapeInferenceContext *_ctx,
+int TF_ShapeInferenceContextRankKnown(TF_ShapeInferenceContext *ctx,
                                       TF_ShapeHandle *handle);
 
 /**
  * Puts the shape with this rank into `result`. INVALID_ARGUMENT when it is known to have another.
  */
 TF_CAPI_EXPORT extern
-void TF_ShapeInferenceContextWithRank(TF_ShapeInferenceContext *_ctx,
+void TF_ShapeInferenceContextWithRank(TF_ShapeInferenceContext *ctx,
                                       TF_ShapeHandle *handle,
                                       int64_t rank,
                                       TF_ShapeHandle *result,
@@ -210,7 +210,7 @@ void TF_ShapeInferenceContextWithRank(TF_ShapeInferenceContext *_ctx,
  * Puts the shape into `result`. INVALID_ARGUMENT when it is known to have a lower rank.
  */
 TF_CAPI_EXPORT extern
-void TF_ShapeInferenceContextWithRankAtLeast(TF_ShapeInferenceContext *_ctx,
+void TF_ShapeInferenceContextWithRankAtLeast(TF_ShapeInferenceContext *ctx,
                                              TF_ShapeHandle *handle,
                                              int64_t rank,
                                              TF_ShapeHandle *result,
@@ -220,7 +220,7 @@ void TF_ShapeInferenceContextWithRankAtLeast(TF_ShapeInferenceContext *_ctx,
  * Puts the shape into `result`. INVALID_ARGUMENT when it is known to have a higher rank.
  */
 TF_CAPI_EXPORT extern
-void TF_ShapeInferenceContextWithRankAtMost(TF_ShapeInferenceContext *_ctx,
+void TF_ShapeInferenceContextWithRankAtMost(TF_ShapeInferenceContext *ctx,
                                             TF_ShapeHandle *handle,
                                             int64_t rank,
                                             TF_ShapeHandle *result,
@@ -230,7 +230,7 @@ void TF_ShapeInferenceContextWithRankAtMost(TF_ShapeInferenceContext *_ctx,
  * Puts extent `i` of a shape into `result`, counted from the end when it is negative; unknown when it is not known.
  */
 TF_CAPI_EXPORT extern
-void TF_ShapeInferenceContextDim(TF_ShapeInferenceContext *_ctx,
+void TF_ShapeInferenceContextDim(TF_ShapeInferenceContext *ctx,
                                  TF_ShapeHandle *shape_handle,
                                  int64_t i,
                                  TF_DimensionHandle *result);
@@ -240,7 +240,7 @@ void TF_ShapeInferenceContextDim(TF_ShapeInferenceContext *_ctx,
  * ones are the rank. INVALID_ARGUMENT when the end comes before the start.
  */
 TF_CAPI_EXPORT extern
-void TF_ShapeInferenceContextSubshape(TF_ShapeInferenceContext *_ctx,
+void TF_ShapeInferenceContextSubshape(TF_ShapeInferenceContext *ctx,
                                       TF_ShapeHandle *shape_handle,
                                       int64_t start,
                                       int64_t end,
@@ -268,7 +268,7 @@ TF_CAPI_EXPORT extern int64_t TF_DimensionHandleValue(TF_DimensionHandle *dim_ha
  * Puts the dimensions of `first` and then those of `second` into `result`.
  */
 TF_CAPI_EXPORT extern
-void TF_ShapeInferenceContextConcatenateShapes(TF_ShapeInferenceContext *_ctx,
+void TF_ShapeInferenceContextConcatenateShapes(TF_ShapeInferenceContext *ctx,
                                                TF_ShapeHandle *first,
                                                TF_ShapeHandle *second,
                                                TF_ShapeHandle *result,
@@ -277,12 +277,12 @@ void TF_ShapeInferenceContextConcatenateShapes(TF_ShapeInferenceContext *_ctx,
 /**
  * Frees a handle; NULL is ignored.
  */
-TF_CAPI_EXPORT extern void TF_DeleteShapeHandle(TF_ShapeHandle *_handle);
+TF_CAPI_EXPORT extern void TF_DeleteShapeHandle(TF_ShapeHandle *handle);
 
 /**
  * Frees a handle; NULL is ignored.
  */
-TF_CAPI_EXPORT extern void TF_DeleteDimensionHandle(TF_DimensionHandle *_handle);
+TF_CAPI_EXPORT extern void TF_DeleteDimensionHandle(TF_DimensionHandle *handle);
 
 #ifdef __cplusplus
 }  // extern "C"

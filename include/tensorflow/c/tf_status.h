@@ -51,7 +51,7 @@ TF_CAPI_EXPORT extern TF_Status *TF_NewStatus(void);
 /**
  * Frees a status; NULL is ignored.
  */
-TF_CAPI_EXPORT extern void TF_DeleteStatus(TF_Status *_s);
+TF_CAPI_EXPORT extern void TF_DeleteStatus(TF_Status *s);
 
 /**
  * Sets code and message and drops payloads. NULL for `msg` is an empty message, which is what OK always has.

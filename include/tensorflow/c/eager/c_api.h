@@ -118,7 +118,7 @@ TF_CAPI_EXPORT extern void TFE_ContextClearCaches(TFE_Context *ctx);
  * Sets the placement policy of the calling thread.
  */
 TF_CAPI_EXPORT extern
-void TFE_ContextSetThreadLocalDevicePlacementPolicy(TFE_Context *_ctx,
+void TFE_ContextSetThreadLocalDevicePlacementPolicy(TFE_Context *ctx,
                                                     TFE_ContextDevicePlacementPolicy policy);
 
 /**
@@ -132,7 +132,7 @@ TFE_ContextDevicePlacementPolicy TFE_ContextGetDevicePlacementPolicy(TFE_Context
  */
 TF_CAPI_EXPORT extern
 void TFE_ContextSetServerDef(TFE_Context *ctx,
-                             int _keep_alive_secs,
+                             int keep_alive_secs,
                              const void *proto,
                              size_t proto_len,
                              TF_Status *status);
@@ -183,12 +183,12 @@ TF_CAPI_EXPORT extern void TFE_ContextExportRunMetadata(TFE_Context *ctx, TF_Buf
 /**
  * Starts a step. Steps bound the life of what ops keep for one step only; here nothing is kept so.
  */
-TF_CAPI_EXPORT extern void TFE_ContextStartStep(TFE_Context *_ctx);
+TF_CAPI_EXPORT extern void TFE_ContextStartStep(TFE_Context *ctx);
 
 /**
  * Ends a step.
  */
-TF_CAPI_EXPORT extern void TFE_ContextEndStep(TFE_Context *_ctx);
+TF_CAPI_EXPORT extern void TFE_ContextEndStep(TFE_Context *ctx);
 
 /**
  * A handle of a tensor, whose memory it shares and which must not change any more. Free it with `TFE_DeleteTensorHandle`.

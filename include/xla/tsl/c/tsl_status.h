@@ -101,7 +101,7 @@ extern TSL_Status *TSL_NewStatus(void);
 /**
  * Frees a status; NULL is ignored.
  */
-extern void TSL_DeleteStatus(TSL_Status *_status);
+extern void TSL_DeleteStatus(TSL_Status *status);
 
 /**
  * Sets code and message and drops payloads. NULL for `msg` is an empty message, which is what OK always has.

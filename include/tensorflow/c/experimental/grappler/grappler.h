@@ -178,7 +178,7 @@ TF_CAPI_EXPORT extern void TF_DeleteGraphProperties(TF_GraphProperties *graph_pr
 TF_CAPI_EXPORT extern
 void TF_InferStatically(TF_GraphProperties *graph_properties,
                         unsigned char assume_valid_feeds,
-                        unsigned char _aggressive_shape_inference,
+                        unsigned char aggressive_shape_inference,
                         unsigned char include_input_tensor_values,
                         unsigned char include_output_tensor_values,
                         TF_Status *s);

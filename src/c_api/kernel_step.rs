@@ -1,0 +1,134 @@
+//! `TF_OpKernelContext`: the step, the device and the session that a kernel runs in.
+
+use crate::TF_Status;
+use crate::buffer::{TF_Buffer, fill};
+use crate::ffi::given_mut;
+use crate::guard::{guard, guard_or, quiet};
+use crate::kernel_context::TF_OpKernelContext;
+use crate::string_view::TF_StringView;
+use ff_op::DEFAULT_CONTAINER;
+use ff_tensor::bail;
+use std::ffi::{c_int, c_void};
+use std::ptr::null_mut;
+
+/// The number of the step.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_StepId(ctx: Option<&mut TF_OpKernelContext>) -> i64 {
+    quiet(0, || Ok(given_mut(ctx, "ctx")?.context().host().step_id() as i64))
+}
+
+/// The number of the step.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_GetStepId(ctx: Option<&mut TF_OpKernelContext>) -> i64 {
+    TF_StepId(ctx)
+}
+
+/// The number of the loop that the node runs in; 0 outside of loops.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_GetFrameId(_ctx: Option<&mut TF_OpKernelContext>) -> u64 {
+    0
+}
+
+/// The number of the turn of that loop.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_GetIterId(_ctx: Option<&mut TF_OpKernelContext>) -> i64 {
+    0
+}
+
+/// The number of the device among those of its type.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_GetDeviceId(ctx: Option<&mut TF_OpKernelContext>) -> c_int {
+    quiet(0, || {
+        let name = given_mut(ctx, "ctx")?.context().host().device_name();
+        let number = name.rsplit(':').next().and_then(|digits| digits.parse().ok());
+        Ok(number.unwrap_or(0))
+    })
+}
+
+/// The name of the device; valid as long as the session.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_GetDeviceName(ctx: Option<&mut TF_OpKernelContext>) -> TF_StringView {
+    quiet(TF_StringView::EMPTY, || {
+        Ok(TF_StringView::of(
+            given_mut(ctx, "ctx")?.context().host().device_name(),
+        ))
+    })
+}
+
+/// The version of GraphDefs that the library writes.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_GetGraphDefVersion(_ctx: Option<&mut TF_OpKernelContext>) -> c_int {
+    ff_graph::GRAPH_DEF_VERSION
+}
+
+/// The name of the node; valid as long as the kernel.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_GetOpKernelName(ctx: Option<&mut TF_OpKernelContext>) -> TF_StringView {
+    quiet(TF_StringView::EMPTY, || {
+        Ok(TF_StringView::of(&given_mut(ctx, "ctx")?.context().node().name))
+    })
+}
+
+/// The container of resources that name none.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_GetResourceMgrDefaultContainerName(
+    _ctx: Option<&mut TF_OpKernelContext>,
+) -> TF_StringView {
+    TF_StringView::of(DEFAULT_CONTAINER)
+}
+
+/// The name of an input as the node's definition has it: not known to kernels here, and so empty.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_GetOpKernelRequestedInput(
+    _ctx: Option<&mut TF_OpKernelContext>,
+    _index: usize,
+) -> TF_StringView {
+    TF_StringView::EMPTY
+}
+
+/// Writes the functions of the graph as a serialized `FunctionDefLibrary` into an empty buffer. INVALID_ARGUMENT unless it is
+/// empty.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_GetSerializedFunctionDefLibrary(
+    ctx: Option<&mut TF_OpKernelContext>,
+    serialized_function_def_library: Option<&mut TF_Buffer>,
+    status: Option<&mut TF_Status>,
+) {
+    guard(status, || {
+        let host = given_mut(ctx, "ctx")?.context().host();
+        fill(serialized_function_def_library, &host.functions().library())
+    });
+}
+
+/// Writes the configuration of the session as a serialized `ConfigProto` into an empty buffer; the default one where there is
+/// no session. INVALID_ARGUMENT unless the buffer is empty.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_GetSerializedConfigProto(
+    ctx: Option<&mut TF_OpKernelContext>,
+    serialized_config_proto: Option<&mut TF_Buffer>,
+    status: Option<&mut TF_Status>,
+) {
+    guard(status, || {
+        let host = given_mut(ctx, "ctx")?.context().host();
+        fill(serialized_config_proto, &host.config())
+    });
+}
+
+/// The stream of a device that was plugged in: there are none, so NULL with UNIMPLEMENTED.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_GetStream(
+    _ctx: Option<&mut TF_OpKernelContext>,
+    status: Option<&mut TF_Status>,
+) -> *mut c_void {
+    guard_or(status, null_mut(), || {
+        bail!(Unimplemented, "The device has no stream")
+    })
+}
+
+/// Notes that work goes on after the kernel has returned. A CPU has no such work.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_IncNumDeferredOps(_context: Option<&mut TF_OpKernelContext>) {}
+
+/// Notes that such work has ended.
+#[unsafe(no_mangle)]
+pub extern "C" fn TF_DecNumDeferredOps(_context: Option<&mut TF_OpKernelContext>) {}

@@ -9,7 +9,7 @@ CTEST := ctest --output-on-failure --no-tests=error
 # nextest where it is installed, else cargo's own runner.
 CARGO_TEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo nextest run || echo test)
 
-.PHONY: demo test bench dist setup reference lint unit package examples differential models clean fuzz fuzz-short check-memory memory-short deny loom
+.PHONY: demo test bench dist setup reference lint unit package examples differential bindings models clean fuzz fuzz-short check-memory memory-short deny loom
 
 # Installs the package, builds every example against it, hears a melody with a real SavedModel (the notes in words and a
 # picture), and trains a small network.
@@ -17,7 +17,7 @@ demo: dist
 	PREFIX=$(PREFIX) tools/demo/run.sh
 
 # Everything that must pass before a change lands.
-test: lint unit package examples differential models fuzz-short memory-short
+test: lint unit package examples differential bindings models fuzz-short memory-short
 
 # Times and memory beside the reference, in one interleaved run.
 bench: dist reference
@@ -67,6 +67,10 @@ differential: dist reference
 	cmake --build build/capi-tests
 	LD_LIBRARY_PATH=$(PREFIX)/lib $(CTEST) --test-dir build/capi-tests
 	tools/capi_diff.py build/capi-tests --ours $(PREFIX)/lib
+
+# The Rust binding of TensorFlow: all its tests and examples on our library.
+bindings: dist
+	PREFIX=$(PREFIX) tools/bindings/rust.sh
 
 # Whole models and trainings, with what the reference computed (made once, about a minute), and checkpoints exchanged.
 models: differential

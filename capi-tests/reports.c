@@ -379,6 +379,27 @@ static void dimensions_of_reshape_and_matmul(void) {
     }
 }
 
+/* tf#60456: 6552 is exact in half precision, 65520 is beyond it; bfloat16 rounds to the nearest, ties to even. */
+static void halves(void) {
+    const float values[] = {6552.0f, 65504.0f, 65519.0f, 65520.0f, -65520.0f, 1.00390625f, 1.01171875f, 1.00390637f};
+    TF_Output x = constant(graph, "x", float_vector(N_ELEMENTS(values), values));
+    static const TF_DataType TYPES[] = {TF_HALF, TF_BFLOAT16};
+    for (int i = 0; i < N_ELEMENTS(TYPES); ++i) {
+        TF_OperationDescription* description = TF_NewOperation(graph, "Cast", i ? "to_bfloat16" : "to_half");
+        TF_AddInput(description, x);
+        TF_SetAttrType(description, "DstT", TYPES[i]);
+        TF_Output y = finish(description);
+        TF_Tensor* result = NULL;
+        TF_SessionRun(session, NULL, NULL, NULL, 0, &y, &result, 1, NULL, 0, NULL, fresh(status));
+        print_status(TF_OperationName(y.oper), status);
+        const uint16_t* bits = result ? TF_TensorData(result) : NULL;
+        for (int k = 0; bits && k < N_ELEMENTS(values); ++k) printf(" %04x", bits[k]);
+        printf("\n");
+        TF_DeleteTensor(result);
+    }
+}
+
+IN_NEW_SESSION(halves)
 IN_NEW_SESSION(shapes_of_a_queue)
 IN_NEW_SESSION(assign_in_every_turn)
 IN_NEW_SESSION(assign_also_in_the_last_turn)
@@ -393,6 +414,7 @@ IN_NEW_SESSION(library_twice)
 IN_NEW_SESSION(dimensions_of_reshape_and_matmul)
 
 static const Case CASES[] = {
+    CASE(halves),
     CASE(shapes_of_a_queue),
     CASE(assign_in_every_turn),
     CASE(assign_also_in_the_last_turn),

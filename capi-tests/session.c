@@ -29,6 +29,23 @@ static void fed_and_fetched(void) {
     TF_DeleteTensor(five);
 }
 
+/* A placeholder that others only wait for counts as fed, too; as a target it does not. */
+static void fed_and_waited_for(void) {
+    TF_Output x = placeholder(graph, "x", TF_FLOAT), y = placeholder(graph, "y", TF_FLOAT);
+    TF_OperationDescription* description = TF_NewOperation(graph, "Neg", "negated");
+    TF_AddInput(description, y);
+    TF_AddControlInput(description, x.oper);
+    TF_Output negated = finish(description), both[] = {x, y};
+    TF_Tensor* feeds[] = {float_scalar(5), float_scalar(6)};
+    const TF_Operation* targets[] = {x.oper};
+    run("both are fed", 2, both, feeds, 1, &negated, 0, NULL);
+    run("the target is fed", 2, both, feeds, 1, &negated, 1, targets);
+    run("only the value is fed", 1, &both[1], &feeds[1], 1, &negated, 0, NULL);
+    run("only a target", 1, both, feeds, 0, NULL, 1, targets);
+    TF_DeleteTensor(feeds[0]);
+    TF_DeleteTensor(feeds[1]);
+}
+
 static void not_fed(void) {
     TF_Output x = placeholder(graph, "x", TF_FLOAT), negated = unary(graph, "Neg", "negated", x);
     fetch("unknown shape", negated);
@@ -309,6 +326,7 @@ static void large_graph_def(void) {
 
 IN_NEW_SESSION(feeds_and_fetches)
 IN_NEW_SESSION(fed_and_fetched)
+IN_NEW_SESSION(fed_and_waited_for)
 IN_NEW_SESSION(not_fed)
 IN_NEW_SESSION(wrong_feeds)
 IN_NEW_SESSION(wrong_fetches)
@@ -332,6 +350,7 @@ IN_NEW_SESSION(large_graph_def)
 static const Case CASES[] = {
     CASE(feeds_and_fetches),
     CASE(fed_and_fetched),
+    CASE(fed_and_waited_for),
     CASE(not_fed),
     CASE(wrong_feeds),
     CASE(wrong_fetches),

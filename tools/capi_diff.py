@@ -23,7 +23,7 @@ ROOT = pathlib.Path(__file__).resolve().parents[1]
 PROGRAMS = [
     "status", "tensor", "tstring", "library", "graph_building", "operation", "attributes", "shapes", "import",
     "functions", "gradients", "while_loops", "graph_changes", "session", "old_session", "errors", "state",
-    "saved_model", "checkpoint", "custom_ops", "plugins", "reports", "env", "experimental", "threads",
+    "saved_model", "checkpoint", "custom_ops", "plugins", "reports", "env", "experimental", "sharing", "threads",
 ]
 TEXT = "  text: "
 SHOWN_LINES = 12

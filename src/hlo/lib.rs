@@ -8,6 +8,7 @@
 mod attributes;
 mod builder;
 pub mod evaluator;
+pub mod fusion;
 mod module;
 mod opcode;
 pub mod passes;
@@ -15,6 +16,7 @@ mod shape;
 mod shape_rules;
 pub mod text;
 mod verifier;
+mod view;
 
 pub use attributes::{
     Attributes, CheckConfig, ConvolutionConfig, ConvolutionDims, Direction, DotDims, FftKind, GatherDims,

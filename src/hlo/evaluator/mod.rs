@@ -16,12 +16,25 @@ mod tile;
 #[cfg(test)]
 mod tests;
 
-use crate::module::{Module, ProgramShape};
+use crate::attributes::Attributes;
+use crate::fusion::{FusionCompiler, FusionPlan};
+use crate::module::{Computation, Module, ProgramShape};
+use crate::opcode::Opcode;
 use crate::passes::inline;
 use code::{Code, Environment};
 use ff_kernels::ThreadPool;
 use ff_tensor::{DataType, Result, Shape, Tensor};
 use std::sync::Arc;
+
+pub(crate) use steps::is_identity;
+
+/// The opcode with which a reducer combines two values, if it is a single well-known one.
+pub(crate) fn recognize_reducer(computation: &Computation) -> Option<Opcode> {
+    match steps::recognize(computation)? {
+        steps::Known::Binary(opcode) => Some(opcode),
+        _ => None,
+    }
+}
 
 /// A module ready to run. Immutable; share it by `Arc`.
 pub struct Program {
@@ -33,9 +46,31 @@ impl Program {
     /// Compiles a module, which must be well formed as [`crate::verify`] says (the builder makes no others).
     /// UNIMPLEMENTED when the evaluator lacks an instruction.
     pub fn compile(module: &Module) -> Result<Program> {
+        Program::with_fusions(module, &compile::Fusions::default())
+    }
+
+    /// As [`Program::compile`], with code from `fusions` for the `fusion` instructions of the module that it accepts.
+    /// Where it fails, or gives none, the evaluator runs the fusion.
+    pub fn compile_with(module: &Module, fusions: &dyn FusionCompiler) -> Result<Program> {
+        let mut code = compile::Fusions::default();
+        for instruction in module.computations.iter().flat_map(|computation| &computation.instructions) {
+            let (Opcode::Fusion, Attributes::Call(called)) = (instruction.opcode, &instruction.attributes) else {
+                continue;
+            };
+            let Ok(plan) = FusionPlan::of(&module.computations, module.computation(*called)?) else {
+                continue;
+            };
+            if let Ok(Some(kernel)) = fusions.compile(&plan) {
+                code.insert(*called, (Arc::new(plan), kernel));
+            }
+        }
+        Program::with_fusions(module, &code)
+    }
+
+    fn with_fusions(module: &Module, fusions: &compile::Fusions) -> Result<Program> {
         let shape = module.entry_computation().program_shape();
-        let flat = inline::flatten(module)?;
-        let mut compiler = compile::Compiler::new(&flat);
+        let flat = inline::flatten(module, &|called| fusions.contains_key(&called))?;
+        let mut compiler = compile::Compiler::new(&flat, fusions);
         let code = compiler.compile(flat.entry)?;
         Ok(Program { code, shape })
     }

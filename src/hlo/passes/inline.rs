@@ -6,7 +6,7 @@
 
 use super::Changed;
 use crate::attributes::Attributes;
-use crate::module::{Computation, Instruction, InstructionId, Module};
+use crate::module::{Computation, ComputationId, Instruction, InstructionId, Module};
 use crate::opcode::Opcode;
 use crate::shape::{ArrayShape, Dims, HloShape};
 use ff_tensor::{Result, bail, ensure};
@@ -16,34 +16,41 @@ use std::borrow::Cow;
 /// The most instructions that a module may grow to.
 const MAX_INSTRUCTIONS: usize = 4 << 20;
 
-fn is_call(instruction: &Instruction) -> bool {
-    matches!(instruction.opcode, Opcode::Call | Opcode::Fusion | Opcode::Map)
+/// Whether a fusion of this computation stays.
+pub type Keep<'a> = &'a dyn Fn(ComputationId) -> bool;
+
+fn is_call(instruction: &Instruction, keep: Keep) -> bool {
+    match (instruction.opcode, &instruction.attributes) {
+        (Opcode::Fusion, Attributes::Call(called)) => !keep(*called),
+        (opcode, _) => matches!(opcode, Opcode::Call | Opcode::Map),
+    }
 }
 
-/// The module without calls; the module itself when it has none.
-pub fn flatten(module: &Module) -> Result<Cow<'_, Module>> {
-    if !module
-        .computations
-        .iter()
-        .any(|computation| computation.instructions.iter().any(is_call))
-    {
+/// The module without calls but those of fusions to `keep`; the module itself when it has none.
+pub fn flatten<'m>(module: &'m Module, keep: Keep) -> Result<Cow<'m, Module>> {
+    let calls = |computation: &Computation| computation.instructions.iter().any(|call| is_call(call, keep));
+    if !module.computations.iter().any(calls) {
         return Ok(Cow::Borrowed(module));
     }
     let mut copy = module.clone();
-    run(&mut copy)?;
+    run_except(&mut copy, keep)?;
     Ok(Cow::Owned(copy))
 }
 
 /// Runs the pass. RESOURCE_EXHAUSTED when the module would grow beyond measure.
 pub fn run(module: &mut Module) -> Result<Changed> {
+    run_except(module, &|_| false)
+}
+
+fn run_except(module: &mut Module, keep: Keep) -> Result<Changed> {
     let mut changed = false;
     let mut total = 0;
     for index in 0..module.computations.len() {
         // Callees come first, so they are free of calls already.
         let (callees, rest) = module.computations.split_at_mut(index);
         let computation = &mut rest[0];
-        if computation.instructions.iter().any(is_call) {
-            *computation = without_calls(computation, callees, MAX_INSTRUCTIONS.saturating_sub(total))?;
+        if computation.instructions.iter().any(|call| is_call(call, keep)) {
+            *computation = without_calls(computation, callees, keep, MAX_INSTRUCTIONS.saturating_sub(total))?;
             changed = true;
         }
         total += computation.instructions.len();
@@ -51,7 +58,12 @@ pub fn run(module: &mut Module) -> Result<Changed> {
     Ok(changed.into())
 }
 
-fn without_calls(computation: &Computation, callees: &[Computation], limit: usize) -> Result<Computation> {
+fn without_calls(
+    computation: &Computation,
+    callees: &[Computation],
+    keep: Keep,
+    limit: usize,
+) -> Result<Computation> {
     let mut out: Vec<Instruction> = Vec::with_capacity(computation.instructions.len());
     let mut place: Vec<InstructionId> = Vec::with_capacity(computation.instructions.len());
     for instruction in &computation.instructions {
@@ -59,7 +71,7 @@ fn without_calls(computation: &Computation, callees: &[Computation], limit: usiz
         copy.operands
             .iter_mut()
             .for_each(|operand| *operand = place[operand.0 as usize]);
-        if !is_call(instruction) {
+        if !is_call(instruction, keep) {
             place.push(InstructionId(out.len() as u32));
             out.push(copy);
             continue;

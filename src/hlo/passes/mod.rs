@@ -9,6 +9,7 @@ mod algebraic_moves;
 pub mod constant_folding;
 pub mod cse;
 pub mod dce;
+pub mod fusion;
 pub mod inline;
 pub mod pipeline;
 mod rebuild;

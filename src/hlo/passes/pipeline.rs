@@ -1,6 +1,6 @@
 //! The passes in their order.
 
-use super::{Changed, algebraic, constant_folding, cse, dce, inline};
+use super::{Changed, algebraic, constant_folding, cse, dce, fusion, inline};
 use crate::module::Module;
 use ff_tensor::Result;
 
@@ -12,7 +12,7 @@ pub struct Pass {
     pub run: fn(&mut Module) -> Result<Changed>,
 }
 
-/// Every pass.
+/// The passes that make a module simpler, run until nothing changes.
 pub const ALL: &[Pass] = &[
     Pass {
         name: "inline",
@@ -36,17 +36,35 @@ pub const ALL: &[Pass] = &[
     },
 ];
 
+/// The passes that prepare a simple module for code, run once in this order.
+pub const LAST: &[Pass] = &[Pass {
+    name: "fusion",
+    run: fusion::run,
+}];
+
 /// How often the list is run while something changes.
 const MAX_ROUNDS: usize = 4;
 
-/// Runs the passes until nothing changes, at most a few times.
+/// Simplifies a module, then prepares it for code.
+pub fn prepare(module: &mut Module) -> Result<Changed> {
+    let mut changed = run(module)?;
+    for pass in LAST {
+        changed = changed.or(apply(pass, module)?);
+    }
+    Ok(changed)
+}
+
+fn apply(pass: &Pass, module: &mut Module) -> Result<Changed> {
+    (pass.run)(module).map_err(|error| error.prefixed(&format!("pass {}: ", pass.name)))
+}
+
+/// Runs the passes of [`ALL`] until nothing changes, at most a few times.
 pub fn run(module: &mut Module) -> Result<Changed> {
     let mut changed = Changed::No;
     for _ in 0..MAX_ROUNDS {
         let mut now = Changed::No;
         for pass in ALL {
-            now =
-                now.or((pass.run)(module).map_err(|error| error.prefixed(&format!("pass {}: ", pass.name)))?);
+            now = now.or(apply(pass, module)?);
         }
         if now == Changed::No {
             break;

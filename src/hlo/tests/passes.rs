@@ -71,7 +71,7 @@ fn check(path: &Path, run: fn(&mut Module) -> ff_tensor::Result<ff_hlo::passes::
 fn passes_do_what_their_files_say() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/hlo");
     let mut count = 0;
-    for pass in pipeline::ALL {
+    for pass in pipeline::ALL.iter().chain(pipeline::LAST) {
         for entry in std::fs::read_dir(root.join(pass.name)).unwrap() {
             check(&entry.unwrap().path(), pass.run);
             count += 1;

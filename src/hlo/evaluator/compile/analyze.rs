@@ -1,7 +1,7 @@
 //! The leaves of every live instruction, and the groups of those that are fused.
 
 use super::group::Groups;
-use super::leaf::{Leaf, LeafId, Place, View};
+use super::leaf::{Leaf, LeafId, Place, View, strided};
 use crate::attributes::Attributes;
 use crate::evaluator::steps::PartialReduce;
 use crate::module::{Computation, Instruction, Module};
@@ -148,7 +148,7 @@ impl Analysis {
                 let leaf = Leaf::new(instruction.array_shape()?, Place::Cast { base }, ready);
                 Ok(SmallVec::from_slice(&[self.add(leaf)]))
             }
-            (Opcode::Call | Opcode::Fusion | Opcode::Map, _) => {
+            (Opcode::Call | Opcode::Map, _) => {
                 bail!(
                     Internal,
                     "{} must be inlined before compiling",
@@ -185,7 +185,7 @@ impl Analysis {
                 instruction.opcode
             ),
         };
-        let walk = view.walk();
+        let walk = strided(&view);
         if walk.is_dense() && walk.offset() == 0 && self.leaves[base].elements == result.num_elements() {
             return Ok(SmallVec::from_slice(&[base]));
         }
@@ -290,7 +290,7 @@ impl Analysis {
             Place::Fused(member) => !in_group(*member),
             Place::Iota { .. } => false,
             Place::View { view, .. } => {
-                let walk = view.walk();
+                let walk = strided(&view);
                 let good = walk.is_splat() || matches!(walk.inner().1, -1..=1);
                 !good && self.leaves[leaf].elements > SMALL_VIEW
             }

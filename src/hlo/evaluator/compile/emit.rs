@@ -2,7 +2,7 @@
 
 use super::Compiler;
 use super::analyze::{Analysis, is_fused};
-use super::leaf::{LeafId, Place};
+use super::leaf::{LeafId, Place, strided};
 use crate::evaluator::code::{Operand, OutputArray, Step};
 use crate::evaluator::steps::{self, Fused, PartialReduce};
 use crate::evaluator::tile::{Access, Strided, TileBuilder, ValueId};
@@ -316,7 +316,7 @@ impl Emitter<'_> {
                 let operands = SmallVec::from_slice(&[self.operand(base)?]);
                 let outputs = SmallVec::from_iter([self.make_output(leaf)?]);
                 self.push(Step {
-                    kernel: steps::strided_copy(view.walk(), found.dtype, found.elements),
+                    kernel: steps::strided_copy(strided(&view), found.dtype, found.elements),
                     operands,
                     outputs,
                     dying: 0,
@@ -445,7 +445,7 @@ impl Fusion<'_, '_> {
             Place::View { base, view } if !dense => {
                 let base_dtype = analysis.leaves[base].dtype;
                 let operand = self.emitter.operand(base)?;
-                self.input(operand, base_dtype, access(view.walk()))
+                self.input(operand, base_dtype, access(strided(&view)))
             }
             _ => {
                 let splat = found.elements == 1 && elements != 1;

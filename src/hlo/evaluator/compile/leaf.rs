@@ -5,19 +5,12 @@
 
 use crate::evaluator::code::Operand;
 use crate::evaluator::tile::Strided;
+pub(super) use crate::view::View;
 use crate::shape::{ArrayShape, Dims};
 use ff_tensor::DataType;
 
 /// Place of a leaf in the list of all.
 pub(super) type LeafId = usize;
-
-/// How a view walks the dense elements of its base.
-#[derive(Clone, Debug, PartialEq)]
-pub(super) struct View {
-    pub dims: Dims,
-    pub strides: Dims,
-    pub offset: i64,
-}
 
 /// Where the elements of a leaf come from.
 #[derive(Clone, Debug)]
@@ -80,70 +73,7 @@ impl Leaf {
     }
 }
 
-impl View {
-    /// Axis `i` of this view lies at axis `axes[i]` of the result; the result repeats it along the others.
-    pub fn broadcast(&self, dims: &[i64], axes: &[i64]) -> View {
-        let mut strides = Dims::from_elem(0, dims.len());
-        for (i, &axis) in axes.iter().enumerate() {
-            let axis = axis as usize;
-            strides[axis] = if self.dims[i] == dims[axis] {
-                self.strides[i]
-            } else {
-                0
-            };
-        }
-        View {
-            dims: Dims::from_slice(dims),
-            strides,
-            offset: self.offset,
-        }
-    }
-
-    /// Axis `i` of the result is axis `permutation[i]` of this view.
-    pub fn transpose(&self, permutation: &[i64]) -> View {
-        View {
-            dims: permutation.iter().map(|&axis| self.dims[axis as usize]).collect(),
-            strides: permutation
-                .iter()
-                .map(|&axis| self.strides[axis as usize])
-                .collect(),
-            offset: self.offset,
-        }
-    }
-
-    /// Every `step`-th element from `start` on along each axis.
-    pub fn slice(&self, dims: &[i64], start: &[i64], step: &[i64]) -> View {
-        View {
-            dims: Dims::from_slice(dims),
-            strides: self
-                .strides
-                .iter()
-                .zip(step)
-                .map(|(stride, step)| stride * step)
-                .collect(),
-            offset: self.offset
-                + self
-                    .strides
-                    .iter()
-                    .zip(start)
-                    .map(|(stride, start)| stride * start)
-                    .sum::<i64>(),
-        }
-    }
-
-    /// Backwards along these axes.
-    pub fn reverse(&self, axes: &[i64]) -> View {
-        let mut view = self.clone();
-        for &axis in axes {
-            let axis = axis as usize;
-            view.offset += (view.dims[axis] - 1) * view.strides[axis];
-            view.strides[axis] = -view.strides[axis];
-        }
-        view
-    }
-
-    /// The walk, with merged axes.
-    pub fn walk(&self) -> Strided {
-        Strided::new(&self.dims, &self.strides, self.offset)
-    }
+/// A view as the walk that tile programs read along.
+pub(super) fn strided(view: &View) -> Strided {
+    Strided::new(&view.dims, &view.strides, view.offset)
 }

@@ -5,7 +5,7 @@
 //!    order in which operands come first.
 //! 3. `liveness`: what can be dropped or written over after each step.
 //!
-//! The module must be verified and free of `call`, `fusion` and `map`, which `passes::inline` removes.
+//! The module must be verified and free of `call`, `map` and fusions without code, which `passes::inline` removes.
 
 mod analyze;
 mod emit;
@@ -13,10 +13,13 @@ mod group;
 mod leaf;
 mod liveness;
 
-use super::code::{Code, ResultArray};
+use super::code::{Code, Kernel, ResultArray};
+use super::steps::Compiled;
+use crate::fusion::{FusionKernel, FusionPlan};
 use crate::module::{ComputationId, Module};
 use analyze::Analysis;
-use ff_tensor::{Result, Shape, ensure};
+use ff_tensor::{Result, Shape, bail, ensure};
+use rustc_hash::FxHashMap;
 use std::sync::Arc;
 
 /// How deep loops and branches may nest.
@@ -27,15 +30,29 @@ pub(super) struct Compiler<'a> {
     pub module: &'a Module,
     compiled: Vec<Option<Arc<Code>>>,
     nesting: usize,
+    fusions: &'a Fusions,
 }
 
+/// Code of fusions, by their computations.
+pub(super) type Fusions = FxHashMap<ComputationId, (Arc<FusionPlan>, Arc<dyn FusionKernel>)>;
+
 impl<'a> Compiler<'a> {
-    pub fn new(module: &'a Module) -> Compiler<'a> {
+    /// A compiler that runs these fusions as code; others must be inlined.
+    pub fn new(module: &'a Module, fusions: &'a Fusions) -> Compiler<'a> {
         Compiler {
             module,
             compiled: vec![None; module.computations.len()],
             nesting: 0,
+            fusions,
         }
+    }
+
+    /// The step of a fusion that runs as code.
+    pub fn compiled_fusion(&self, called: ComputationId) -> Result<Box<dyn Kernel>> {
+        let Some((plan, kernel)) = self.fusions.get(&called) else {
+            bail!(Internal, "A fusion without code must be inlined before compiling");
+        };
+        Ok(Box::new(Compiled::new(plan.clone(), kernel.clone())))
     }
 
     /// The code of a computation.

@@ -95,7 +95,7 @@ impl RowFunction {
 
 /// A computation that is one well-known instruction on its parameters.
 #[derive(Clone, Copy, Debug, PartialEq)]
-pub(super) enum Known {
+pub(in crate::evaluator) enum Known {
     /// A binary opcode of the first and second parameter, in either order for commutative ones.
     Binary(Opcode),
     /// A comparison of the first two parameters.
@@ -105,7 +105,7 @@ pub(super) enum Known {
 }
 
 /// What a computation is, if it is well known.
-pub(super) fn recognize(computation: &Computation) -> Option<Known> {
+pub(in crate::evaluator) fn recognize(computation: &Computation) -> Option<Known> {
     let root = computation.root_instruction();
     let number = |id: InstructionId| match computation.instruction(id).attributes {
         Attributes::Parameter(number) => Some(number),

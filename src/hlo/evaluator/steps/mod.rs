@@ -1,6 +1,7 @@
 //! The steps of compiled computations: one kernel for each kind of instruction.
 
 mod check;
+mod compiled;
 mod control;
 mod convolution;
 mod copy;
@@ -22,9 +23,12 @@ mod select_scatter;
 mod sort;
 mod window;
 
+pub(super) use compiled::Compiled;
 pub(super) use copy::strided_copy;
+pub(super) use function::{Known, recognize};
 pub(super) use fused::Fused;
 pub(super) use reduce::PartialReduce;
+pub(crate) use reduce::is_identity;
 
 use super::code::Kernel;
 use super::compile::Compiler;
@@ -51,6 +55,7 @@ pub(super) fn kernel(
     let module = compiler.module;
     match (instruction.opcode, &instruction.attributes) {
         (Opcode::BitcastConvert, _) => Ok(movement::same_bytes()),
+        (Opcode::Fusion, Attributes::Call(called)) => compiler.compiled_fusion(*called),
         (Opcode::Check, Attributes::Check(config)) => check::kernel(computation, instruction, config),
         (Opcode::Concatenate, Attributes::Dimension(axis)) => {
             movement::concatenate(computation, instruction, *axis)

@@ -124,7 +124,7 @@ impl PartialReduce {
 }
 
 /// Whether a scalar is the value from which a reduction by this opcode starts by itself.
-pub(super) fn is_identity(opcode: Opcode, value: &Tensor) -> bool {
+pub(crate) fn is_identity(opcode: Opcode, value: &Tensor) -> bool {
     crate::builder::identity_tensor(opcode, value.dtype())
         .is_ok_and(|identity| identity.bytes() == value.bytes())
 }

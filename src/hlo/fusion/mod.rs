@@ -1,0 +1,44 @@
+//! Fusions as kernels see them: a plan that says what is computed, with extents and strides apart from the structure.
+//!
+//! [`FusionPlan::of`] reads the computation of a `fusion` instruction. A compiler of kernels makes code from
+//! [`FusionPlan::structure`] alone, so one kernel serves every shape of a structure; extents, strides and constants are
+//! arguments of a run. [`FusionCompiler`] is how `ff-codegen` gives kernels to [`crate::Program`].
+//!
+//! What it does not do: it decides neither what is fused (`passes::fusion` does) nor how code looks.
+
+mod node;
+mod plan;
+mod structure;
+
+pub use node::{Counter, Input, Level, Node, NodeKind, Output};
+pub use plan::FusionPlan;
+pub(crate) use plan::{change, reduces_rows};
+
+use ff_kernels::ThreadPool;
+use ff_tensor::Result;
+use std::sync::Arc;
+
+/// Makes kernels for fusions.
+pub trait FusionCompiler: Send + Sync {
+    /// The kernel of a plan; none where code would not pay or is not possible, and the evaluator is to run it.
+    fn compile(&self, plan: &FusionPlan) -> Result<Option<Arc<dyn FusionKernel>>>;
+}
+
+/// Code for a fusion.
+pub trait FusionKernel: Send + Sync {
+    /// Runs the fusion that `plan` describes; it has the structure that the kernel was compiled for.
+    ///
+    /// RESOURCE_EXHAUSTED when memory for intermediate rows is out.
+    ///
+    /// # Safety
+    /// `parameters` are the dense elements of the fusion's parameters and `outputs` have room for those of its outputs,
+    /// aligned for their types. An output lies over a parameter only where [`FusionPlan::may_replace`] allows it, and
+    /// overlaps nothing else.
+    unsafe fn run(
+        &self,
+        pool: &ThreadPool,
+        plan: &FusionPlan,
+        parameters: &[*const u8],
+        outputs: &[*mut u8],
+    ) -> Result<()>;
+}

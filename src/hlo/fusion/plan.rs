@@ -1,0 +1,513 @@
+//! From the computation of a fusion to its plan.
+
+use super::node::{Counter, Input, Level, Node, NodeKind, Output};
+use crate::attributes::Attributes;
+use crate::evaluator::recognize_reducer;
+use crate::module::{Computation, Instruction};
+use crate::opcode::Opcode;
+use crate::shape::ArrayShape;
+use crate::view::{View, Walk};
+use ff_tensor::{DataType, Result, Tensor, bail, ensure};
+use smallvec::SmallVec;
+
+/// The most axes of a plan.
+const MAX_RANK: usize = 6;
+
+/// What a fusion computes.
+///
+/// Elements lie in rows: the last extent is the length of a row, the others count rows. Reductions go along rows.
+#[derive(Clone, Debug)]
+pub struct FusionPlan {
+    /// Extents, the row last. Their product is the number of elements of wide values.
+    pub extents: SmallVec<[usize; 6]>,
+    /// The number of parameters.
+    pub parameters: usize,
+    /// How parameters are read.
+    pub inputs: Vec<Input>,
+    /// Counters.
+    pub counters: Vec<Counter>,
+    /// Constants of one element.
+    pub constants: Vec<Tensor>,
+    /// The values, operands first.
+    pub nodes: Vec<Node>,
+    /// The results.
+    pub outputs: Vec<Output>,
+}
+
+impl FusionPlan {
+    /// The plan of a fusion's computation, whose reducers are among `computations`.
+    ///
+    /// UNIMPLEMENTED where the computation is not of the form that plans can say: elementwise instructions on arrays of
+    /// one number of elements, views of parameters, reductions of whole rows, and values per row spread over rows.
+    pub fn of(computations: &[Computation], computation: &Computation) -> Result<FusionPlan> {
+        let mut planner = Planner::default();
+        for instruction in &computation.instructions {
+            let value = planner.instruction(computations, computation, instruction)?;
+            planner.values.push(value);
+        }
+        planner.finish(computation)
+    }
+
+    /// Elements of a row.
+    pub fn row(&self) -> usize {
+        self.extents.last().copied().unwrap_or(1)
+    }
+
+    /// The number of rows.
+    pub fn rows(&self) -> usize {
+        let outer = self.extents.len().saturating_sub(1);
+        self.extents[..outer].iter().product()
+    }
+
+    /// Whether rows are reduced.
+    pub fn reduces(&self) -> bool {
+        self.nodes.iter().any(|node| matches!(node.kind, NodeKind::Reduce(_)))
+    }
+
+    /// For each node: how many reductions of rows lie before it.
+    pub fn depths(&self) -> Vec<usize> {
+        let mut depths: Vec<usize> = Vec::with_capacity(self.nodes.len());
+        for node in &self.nodes {
+            let before = node.operands.iter().map(|&operand| depths[operand]).max().unwrap_or(0);
+            depths.push(before + usize::from(matches!(node.kind, NodeKind::Reduce(_))));
+        }
+        depths
+    }
+
+    /// Whether an output may be written over a parameter: each element is read for the last time when it is written.
+    pub fn may_replace(&self, output: usize, parameter: usize) -> bool {
+        let out = &self.outputs[output];
+        let mut readers = self.inputs.iter().filter(|input| input.parameter == parameter).peekable();
+        let direct = readers.peek().is_some()
+            && readers.all(|input| input.direct && input.dtype.size() == out.dtype.size());
+        // A value that later reductions wait for may be computed again from what it reads.
+        direct && out.level == Level::Wide && !(self.reduces() && self.read_late(output, parameter))
+    }
+
+    /// Whether a parameter may be read after an output is written.
+    fn read_late(&self, output: usize, parameter: usize) -> bool {
+        let depths = self.depths();
+        let written = depths[self.outputs[output].node];
+        let deepest = depths.iter().copied().max().unwrap_or(0);
+        let reads = |node: &Node| matches!(node.kind, NodeKind::Load(i) if self.inputs[i].parameter == parameter);
+        written < deepest && self.nodes.iter().any(reads)
+    }
+}
+
+/// What an instruction of the computation is.
+#[derive(Clone)]
+enum Value {
+    /// A node, seen with this many elements.
+    Node { node: usize, elements: usize },
+    /// Elements of a parameter.
+    View { parameter: usize, dtype: DataType, view: View },
+    /// Counts: a view of 0, 1, 2...
+    Counter { dtype: DataType, view: View },
+    /// The results.
+    Tuple,
+}
+
+/// A node or a walk while extents are not known.
+struct Pending<T> {
+    what: T,
+    walk: Walk,
+    elements: usize,
+}
+
+#[derive(Default)]
+struct Planner {
+    values: Vec<Value>,
+    nodes: Vec<Node>,
+    /// Elements of each node; none for constants.
+    elements: Vec<Option<usize>>,
+    inputs: Vec<Pending<(usize, DataType)>>,
+    counters: Vec<Pending<DataType>>,
+    constants: Vec<Tensor>,
+    /// Elements of rows' values and of what they are spread over.
+    spreads: Vec<(usize, usize)>,
+    /// Elements that are reduced, and results.
+    reductions: Vec<(usize, usize)>,
+}
+
+impl Planner {
+    fn instruction(
+        &mut self,
+        computations: &[Computation],
+        computation: &Computation,
+        instruction: &Instruction,
+    ) -> Result<Value> {
+        if instruction.opcode == Opcode::Tuple {
+            return Ok(Value::Tuple);
+        }
+        let shape = instruction.array_shape()?;
+        ensure!(shape.num_elements() > 0, Unimplemented, "a fusion of empty arrays has no plan");
+        let operand = instruction.operands.first().map(|id| id.0 as usize);
+        match (instruction.opcode, &instruction.attributes, operand) {
+            (Opcode::Parameter, Attributes::Parameter(number), _) => Ok(Value::View {
+                parameter: *number,
+                dtype: shape.dtype,
+                view: View::dense(&shape.dims),
+            }),
+            (Opcode::Constant, Attributes::Constant(value), _) if value.num_elements() == 1 => {
+                self.constants.push(value.clone());
+                let kind = NodeKind::Constant(self.constants.len() - 1);
+                let node = self.push(kind, SmallVec::new(), (shape.dtype, shape.dtype), None);
+                Ok(Value::Node { node, elements: 1 })
+            }
+            (Opcode::Iota, Attributes::Dimension(axis), _) => {
+                let mut view = View::dense(&shape.dims);
+                for (place, stride) in view.strides.iter_mut().enumerate() {
+                    *stride = i64::from(place as i64 == *axis);
+                }
+                Ok(Value::Counter { dtype: shape.dtype, view })
+            }
+            (Opcode::Reshape | Opcode::Copy, _, Some(operand)) => self.reshape(operand, shape),
+            (Opcode::Broadcast | Opcode::Transpose | Opcode::Reverse | Opcode::Slice, _, Some(operand)) => {
+                self.moved(operand, instruction, shape)
+            }
+            (Opcode::Reduce, Attributes::Reduce { dimensions, computation: called }, Some(operand))
+                if instruction.operands.len() == 2 =>
+            {
+                let reducer = computations.get(called.0 as usize).and_then(recognize_reducer);
+                let Some(opcode) = reducer else {
+                    bail!(Unimplemented, "a fusion with an unusual reducer has no plan");
+                };
+                let source = computation.instruction(instruction.operands[0]).array_shape()?;
+                ensure!(
+                    reduces_rows(source, dimensions),
+                    Unimplemented,
+                    "a fusion that reduces other axes than the last has no plan"
+                );
+                self.reduce(computation, instruction, (operand, source.num_elements()), opcode)
+            }
+            (opcode, attributes, Some(_)) if opcode.is_elementwise() && opcode != Opcode::BitcastConvert => {
+                let typed = usize::from(opcode == Opcode::Select);
+                let operand_dtype = computation.instruction(instruction.operands[typed]).array_shape()?.dtype;
+                let elements = shape.num_elements();
+                let mut operands = SmallVec::new();
+                for id in &instruction.operands {
+                    operands.push(self.node_of(id.0 as usize, elements)?);
+                }
+                let kind = NodeKind::Map(opcode, attributes.clone());
+                let constant = operands.iter().all(|&operand: &usize| self.elements[operand].is_none());
+                let count = if constant { None } else { Some(elements) };
+                let node = self.push(kind, operands, (operand_dtype, shape.dtype), count);
+                Ok(Value::Node { node, elements })
+            }
+            _ => bail!(Unimplemented, "a fusion with {} has no plan", instruction.opcode),
+        }
+    }
+
+    fn push(
+        &mut self,
+        kind: NodeKind,
+        operands: SmallVec<[usize; 3]>,
+        (operand_dtype, dtype): (DataType, DataType),
+        elements: Option<usize>,
+    ) -> usize {
+        self.nodes.push(Node {
+            kind,
+            operands,
+            operand_dtype,
+            dtype,
+            level: Level::Constant,
+        });
+        self.elements.push(elements);
+        self.nodes.len() - 1
+    }
+
+    fn reshape(&self, operand: usize, shape: &ArrayShape) -> Result<Value> {
+        let cannot = || ff_tensor::status!(Unimplemented, "a reshape in a fusion needs a copy");
+        Ok(match self.values[operand].clone() {
+            Value::View { parameter, dtype, view } => Value::View {
+                parameter,
+                dtype,
+                view: view.reshape(&shape.dims).ok_or_else(cannot)?,
+            },
+            Value::Counter { dtype, view } => Value::Counter {
+                dtype,
+                view: view.reshape(&shape.dims).ok_or_else(cannot)?,
+            },
+            other => other,
+        })
+    }
+
+    /// A broadcast, transpose, reversal or slice.
+    fn moved(&mut self, operand: usize, instruction: &Instruction, shape: &ArrayShape) -> Result<Value> {
+        let change = |view: &View| change(view, instruction, shape);
+        match self.values[operand].clone() {
+            Value::View { parameter, dtype, view } => Ok(Value::View {
+                parameter,
+                dtype,
+                view: change(&view)?,
+            }),
+            Value::Counter { dtype, view } => Ok(Value::Counter { dtype, view: change(&view)? }),
+            Value::Node { node, .. } if self.elements[node].is_none() => Ok(Value::Node {
+                node,
+                elements: shape.num_elements(),
+            }),
+            Value::Node { node, elements } => {
+                let source = View::dense(&operand_dims(instruction, shape, elements)?);
+                let walk = Walk::of(&change(&source)?);
+                let wide = shape.num_elements();
+                let spread = match &walk.axes[..] {
+                    [(all, 0)] => elements == 1 && *all == wide,
+                    [(rows, 1), (_, 0)] => *rows == elements,
+                    [(rows, 1)] => *rows == elements && wide == elements,
+                    _ => false,
+                };
+                ensure!(
+                    spread && walk.offset == 0,
+                    Unimplemented,
+                    "a fusion that moves what it computes has no plan"
+                );
+                if wide != elements {
+                    self.spreads.push((elements, wide));
+                }
+                Ok(Value::Node { node, elements: wide })
+            }
+            Value::Tuple => bail!(Internal, "a tuple inside of a fusion"),
+        }
+    }
+
+    /// The node of a value that is read by an instruction of this many elements.
+    fn node_of(&mut self, value: usize, elements: usize) -> Result<usize> {
+        let wide = |view: View| {
+            let walk = Walk::of(&view);
+            if walk.elements() == 1 && elements != 1 {
+                let mut axes = SmallVec::new();
+                axes.push((elements, 0));
+                return Walk { axes, offset: walk.offset };
+            }
+            walk
+        };
+        match self.values[value].clone() {
+            Value::Node { node, elements: seen } => {
+                ensure!(
+                    seen == elements || seen == 1,
+                    Unimplemented,
+                    "a fusion of arrays of several extents has no plan"
+                );
+                if seen == 1 && elements != 1 && self.elements[node].is_some() {
+                    self.spreads.push((1, elements));
+                }
+                Ok(node)
+            }
+            Value::View { parameter, dtype, view } => {
+                let walk = wide(view);
+                let known = self.inputs.iter().position(|input| {
+                    input.what == (parameter, dtype) && input.walk == walk && input.elements == elements
+                });
+                if let Some(known) = known {
+                    let same = |node: &Node| matches!(node.kind, NodeKind::Load(input) if input == known);
+                    if let Some(node) = self.nodes.iter().position(same) {
+                        return Ok(node);
+                    }
+                }
+                self.inputs.push(Pending { what: (parameter, dtype), walk, elements });
+                let kind = NodeKind::Load(self.inputs.len() - 1);
+                Ok(self.push(kind, SmallVec::new(), (dtype, dtype), Some(elements)))
+            }
+            Value::Counter { dtype, view } => {
+                let walk = wide(view);
+                self.counters.push(Pending { what: dtype, walk, elements });
+                let kind = NodeKind::Counter(self.counters.len() - 1);
+                Ok(self.push(kind, SmallVec::new(), (dtype, dtype), Some(elements)))
+            }
+            Value::Tuple => bail!(Internal, "a tuple inside of a fusion"),
+        }
+    }
+
+    fn reduce(
+        &mut self,
+        computation: &Computation,
+        instruction: &Instruction,
+        (operand, elements): (usize, usize),
+        opcode: Opcode,
+    ) -> Result<Value> {
+        let shape = instruction.array_shape()?;
+        let results = shape.num_elements();
+        self.reductions.push((elements, results));
+        let source = self.node_of(operand, elements)?;
+        ensure!(self.elements[source].is_some(), Unimplemented, "a reduction of a constant has no plan");
+        let kind = NodeKind::Reduce(opcode);
+        let types = (shape.dtype, shape.dtype);
+        let mut node = self.push(kind, SmallVec::from_slice(&[source]), types, Some(results));
+        let initial = computation.instruction(instruction.operands[1]);
+        let neutral = match &initial.attributes {
+            Attributes::Constant(value) => crate::evaluator::is_identity(opcode, value),
+            _ => false,
+        };
+        if !neutral {
+            let first = self.node_of(instruction.operands[1].0 as usize, results)?;
+            let kind = NodeKind::Map(opcode, Attributes::None);
+            node = self.push(kind, SmallVec::from_slice(&[first, node]), types, Some(results));
+        }
+        Ok(Value::Node { node, elements: results })
+    }
+
+    /// The number of elements of wide values, and of a row if rows are reduced.
+    fn sizes(&self) -> Result<(usize, Option<usize>)> {
+        let all = self.elements.iter().flatten().copied().max().unwrap_or(1);
+        let Some(&(elements, results)) = self.reductions.first() else {
+            let same = self.elements.iter().flatten().all(|&count| count == all) && self.spreads.is_empty();
+            ensure!(same, Unimplemented, "a fusion of arrays of several extents has no plan");
+            return Ok((all, None));
+        };
+        let fits = elements == all
+            && results < elements
+            && self.reductions.iter().all(|&pair| pair == (elements, results))
+            && self.spreads.iter().all(|&pair| pair == (results, elements))
+            && self.elements.iter().flatten().all(|&count| count == elements || count == results);
+        ensure!(fits, Unimplemented, "a fusion of arrays of several extents has no plan");
+        Ok((elements, Some(elements / results)))
+    }
+
+    /// The extents on which every walk is a walk along neighbouring axes.
+    fn extents(&self, elements: usize, row: Option<usize>) -> Result<SmallVec<[usize; 6]>> {
+        let mut steps: Vec<usize> = vec![1, elements];
+        steps.extend(row);
+        let walks = self
+            .inputs
+            .iter()
+            .map(|input| (&input.walk, input.elements))
+            .chain(self.counters.iter().map(|counter| (&counter.walk, counter.elements)));
+        for (walk, count) in walks {
+            let scale = if count == elements { 1 } else { row.unwrap_or(1) };
+            steps.extend(walk.boundaries().iter().map(|boundary| boundary * scale));
+        }
+        steps.sort_unstable();
+        steps.dedup();
+        let mut extents: SmallVec<[usize; 6]> = SmallVec::new();
+        for pair in steps.windows(2) {
+            ensure!(pair[1] % pair[0] == 0, Unimplemented, "a fusion of views that do not fit together");
+            extents.push(pair[1] / pair[0]);
+        }
+        if extents.is_empty() {
+            extents.push(1);
+        }
+        extents.reverse();
+        ensure!(
+            extents.len() <= MAX_RANK && row.is_none_or(|row| extents.last() == Some(&row)),
+            Unimplemented,
+            "a fusion with views within reduced rows has no plan"
+        );
+        Ok(extents)
+    }
+
+    fn finish(mut self, computation: &Computation) -> Result<FusionPlan> {
+        let root = computation.root.0 as usize;
+        let roots: SmallVec<[usize; 4]> = match self.values[root] {
+            Value::Tuple => computation.instructions[root].operands.iter().map(|id| id.0 as usize).collect(),
+            _ => SmallVec::from_slice(&[root]),
+        };
+        let (elements, row) = self.sizes()?;
+        let extents = self.extents(elements, row)?;
+        let level_of = |count: usize| if count == elements { Level::Wide } else { Level::Narrow };
+        let mut outputs = Vec::new();
+        for root in roots {
+            let Value::Node { node, elements: count } = self.values[root] else {
+                bail!(Unimplemented, "a fusion that gives what it takes has no plan");
+            };
+            ensure!(
+                count == elements || row.is_some_and(|row| count * row == elements),
+                Unimplemented,
+                "a fusion of arrays of several extents has no plan"
+            );
+            let dtype = self.nodes[node].dtype;
+            outputs.push(Output { node, dtype, level: level_of(count) });
+        }
+        for (node, count) in self.nodes.iter_mut().zip(&self.elements) {
+            node.level = count.map_or(Level::Constant, level_of);
+        }
+        let along = |walk: &Walk, count: usize| -> Result<SmallVec<[isize; 6]>> {
+            let rank = if count == elements { extents.len() } else { extents.len() - 1 };
+            let Some(mut strides) = walk.on(&extents[..rank]) else {
+                bail!(Unimplemented, "a fusion of views that do not fit together");
+            };
+            strides.resize(extents.len(), 0);
+            Ok(strides)
+        };
+        let mut inputs = Vec::new();
+        for input in &self.inputs {
+            let wide = input.elements == elements;
+            inputs.push(Input {
+                parameter: input.what.0,
+                dtype: input.what.1,
+                strides: along(&input.walk, input.elements)?,
+                offset: input.walk.offset,
+                level: level_of(input.elements),
+                direct: wide && input.walk.offset == 0 && input.walk.axes[..] == [(elements, 1)],
+            });
+        }
+        let mut counters = Vec::new();
+        for counter in &self.counters {
+            counters.push(Counter {
+                dtype: counter.what,
+                strides: along(&counter.walk, counter.elements)?,
+                offset: counter.walk.offset,
+                level: level_of(counter.elements),
+            });
+        }
+        Ok(FusionPlan {
+            extents,
+            parameters: computation.parameters.len(),
+            inputs,
+            counters,
+            constants: self.constants,
+            nodes: self.nodes,
+            outputs,
+        })
+    }
+}
+
+/// The operand's extents, from the attributes of a broadcast; one axis for other moves of as many elements.
+fn operand_dims(instruction: &Instruction, shape: &ArrayShape, elements: usize) -> Result<SmallVec<[i64; 4]>> {
+    let Attributes::Dimensions(axes) = &instruction.attributes else {
+        bail!(Unimplemented, "a fusion that moves what it computes has no plan");
+    };
+    ensure!(
+        instruction.opcode == Opcode::Broadcast,
+        Unimplemented,
+        "a fusion that moves what it computes has no plan"
+    );
+    let dims: SmallVec<[i64; 4]> = axes.iter().map(|&axis| shape.dims[axis as usize]).collect();
+    ensure!(
+        dims.iter().product::<i64>() as usize == elements,
+        Unimplemented,
+        "a fusion that stretches axes of one element has no plan"
+    );
+    Ok(dims)
+}
+
+/// A view after a broadcast, transpose, reversal or slice.
+pub(crate) fn change(view: &View, instruction: &Instruction, shape: &ArrayShape) -> Result<View> {
+    Ok(match (&instruction.attributes, instruction.opcode) {
+        (Attributes::Dimensions(axes), Opcode::Broadcast) => view.broadcast(&shape.dims, axes),
+        (Attributes::Dimensions(axes), Opcode::Transpose) => view.transpose(axes),
+        (Attributes::Dimensions(axes), _) => view.reverse(axes),
+        (Attributes::Slice { start, stride, .. }, _) => view.slice(&shape.dims, start, stride),
+        _ => bail!(Internal, "{} has attributes of another opcode", instruction.opcode),
+    })
+}
+
+/// Whether the axes that go are the last ones, axes of one element aside, and rows have more than one element.
+pub(crate) fn reduces_rows(source: &ArrayShape, dimensions: &[i64]) -> bool {
+    let mut row = 1;
+    let mut kept_behind = false;
+    for axis in (0..source.rank()).rev() {
+        let extent = source.dims[axis];
+        if extent == 1 {
+            continue;
+        }
+        if dimensions.contains(&(axis as i64)) {
+            if kept_behind {
+                return false;
+            }
+            row *= extent;
+        } else {
+            kept_behind = true;
+        }
+    }
+    row > 1 && source.num_elements() > 0
+}

@@ -1,18 +1,27 @@
 //! The crate's functions when it is built without LLVM: each answers UNIMPLEMENTED.
 
-use crate::Elementwise;
+use crate::layout::Layout;
+use ff_hlo::fusion::FusionPlan;
 use ff_tensor::{Result, bail};
 
 /// UNIMPLEMENTED in this build; with LLVM, a relocatable ELF object for this machine.
-pub fn compile_object(kernel: &Elementwise) -> Result<Vec<u8>> {
-    kernel.verify()?;
+pub fn compile_object(_name: &str, _plan: &FusionPlan, _layout: &Layout) -> Result<Vec<u8>> {
+    bail!(Unimplemented, "this library was built without LLVM")
+}
+
+/// UNIMPLEMENTED in this build; with LLVM, LLVM IR.
+pub fn print_ir(_name: &str, _plan: &FusionPlan) -> Result<String> {
     bail!(Unimplemented, "this library was built without LLVM")
 }
 
 /// UNIMPLEMENTED in this build; with LLVM, PTX text for the processor `sm_NN`.
-pub fn compile_ptx(kernel: &Elementwise, _processor: &str) -> Result<String> {
-    kernel.verify()?;
+pub fn compile_ptx(_name: &str, _plan: &FusionPlan, _processor: &str) -> Result<String> {
     bail!(Unimplemented, "this library was built without LLVM")
+}
+
+/// What objects depend on; nothing, as there are none.
+pub fn target() -> String {
+    String::new()
 }
 
 /// The release of LLVM in this library; none.

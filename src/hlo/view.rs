@@ -49,7 +49,11 @@ impl View {
             extent /= wanted;
             stride *= wanted as isize;
         }
-        Some(View { dims: Dims::from_slice(dims), strides, offset: self.offset })
+        Some(View {
+            dims: Dims::from_slice(dims),
+            strides,
+            offset: self.offset,
+        })
     }
 
     /// Axis `i` of this view lies at axis `axes[i]` of the result; the result repeats it along the others.
@@ -137,7 +141,10 @@ impl Walk {
             }
         }
         axes.reverse();
-        Walk { axes, offset: view.offset as isize }
+        Walk {
+            axes,
+            offset: view.offset as isize,
+        }
     }
 
     /// The number of elements.

@@ -5,6 +5,7 @@
 
 use super::ir::{Ir, Kind, Val};
 use super::math::Math;
+use crate::stages::is_library;
 use ff_hlo::fusion::Node;
 use ff_hlo::{Attributes, Direction, Opcode};
 use ff_tensor::{DataType, Result, Status, bail};
@@ -91,28 +92,19 @@ fn is_exact(opcode: Opcode) -> bool {
     use Opcode::*;
     matches!(
         opcode,
-        Abs | Ceil | Clamp | Compare | Floor | IsFinite | Maximum | Minimum | RoundNearestAfz | RoundNearestEven
-            | Select | Sign | Real
+        Abs | Ceil
+            | Clamp
+            | Compare
+            | Floor
+            | IsFinite
+            | Maximum
+            | Minimum
+            | RoundNearestAfz
+            | RoundNearestEven
+            | Select
+            | Sign
+            | Real
     )
-}
-
-/// Whether an instruction is called rather than emitted.
-pub fn is_library(opcode: Opcode, operand: DataType) -> bool {
-    use Opcode::*;
-    let double = operand == DataType::DOUBLE;
-    let float = operand.is_floating();
-    match opcode {
-        Exponential | ExponentialMinusOne | Log | LogPlusOne | Logistic | Tanh | Erf | Sine | Cosine => double,
-        Erfc | Tan | Asin | Acos | Atan | Sinh | Cosh | Asinh | Acosh | Atanh | Cbrt | LogGamma | Digamma | ErfInv
-        | Atan2 | NextAfter | ReducePrecision | Power => true,
-        Remainder => float,
-        _ => false,
-    }
-}
-
-/// Whether an instruction may call [`Library`] beside its own code.
-pub fn may_call(opcode: Opcode, operand: DataType) -> bool {
-    is_library(opcode, operand) || matches!(opcode, Opcode::Sine | Opcode::Cosine)
 }
 
 /// The value of a `Map` node.
@@ -144,12 +136,21 @@ pub fn map<'c>(
         (_, _, [a, b]) => unit.binary(opcode, *a, *b)?,
         _ => return Err(no_code(opcode, node.operand_dtype)),
     };
-    Ok(if is_exact(opcode) { value } else { rounded(ir, node.dtype, value, lanes) })
+    Ok(if is_exact(opcode) {
+        value
+    } else {
+        rounded(ir, node.dtype, value, lanes)
+    })
 }
 
 /// Two partial results of a reduction as one.
 pub fn combine(ir: &Ir, opcode: Opcode, dtype: DataType, a: Val, b: Val, lanes: u32) -> Result<Val> {
-    let unit = Unit { ir, lanes, dtype, kind: computed(dtype)? };
+    let unit = Unit {
+        ir,
+        lanes,
+        dtype,
+        kind: computed(dtype)?,
+    };
     unit.binary(opcode, a, b)
 }
 
@@ -220,7 +221,10 @@ impl<'c> Unit<'_, 'c> {
     fn float_unary(&self, opcode: Opcode, x: Val) -> Result<Val> {
         use Opcode::*;
         let ir = self.ir;
-        let math = Math { ir, lanes: self.lanes };
+        let math = Math {
+            ir,
+            lanes: self.lanes,
+        };
         Ok(match opcode {
             Abs => self.call("llvm.fabs", &[x]),
             Negate => ir.fneg(x),
@@ -255,7 +259,10 @@ impl<'c> Unit<'_, 'c> {
     /// Sine and cosine: large arguments are rare and go to the library, all lanes together.
     fn trigonometric(&self, library: &dyn Library<'c>, number: usize, opcode: Opcode, x: Val) -> Result<Val> {
         let ir = self.ir;
-        let math = Math { ir, lanes: self.lanes };
+        let math = Math {
+            ir,
+            lanes: self.lanes,
+        };
         let quick = math.quarter_turned(x, i64::from(opcode == Opcode::Cosine));
         let large = math.is_trig_large(x);
         let any = if self.lanes == 1 {
@@ -289,7 +296,11 @@ impl<'c> Unit<'_, 'c> {
             Not => ir.not(x),
             Sign => {
                 let some = ir.zext(ir.icmp(LLVMIntNE, x, self.int(0)), self.kind, self.lanes);
-                if signed { ir.select(negative(), self.int(-1), some) } else { some }
+                if signed {
+                    ir.select(negative(), self.int(-1), some)
+                } else {
+                    some
+                }
             }
             Popcnt => self.call("llvm.ctpop", &[x]),
             CountLeadingZeros => ir.leading_zeros(x, self.kind, self.lanes),
@@ -377,7 +388,11 @@ impl<'c> Unit<'_, 'c> {
     ) -> Val {
         let ir = self.ir;
         if self.kind == Kind::I1 {
-            return if signed == LLVMIntSGT { ir.or(a, b) } else { ir.and(a, b) };
+            return if signed == LLVMIntSGT {
+                ir.or(a, b)
+            } else {
+                ir.and(a, b)
+            };
         }
         let first = if self.kind.is_float() {
             ir.or(ir.fcmp(real, a, b), self.is_nan(a))
@@ -465,7 +480,11 @@ impl<'c> Unit<'_, 'c> {
                 let fits = ir.and(above, below(2147483648.0));
                 let value = ir.fptosi(x, Kind::I32, lanes);
                 let value = ir.select(fits, value, ir.int(Kind::I32, lanes, i64::from(i32::MIN)));
-                if kind == Kind::I32 { value } else { ir.trunc(value, kind, lanes) }
+                if kind == Kind::I32 {
+                    value
+                } else {
+                    ir.trunc(value, kind, lanes)
+                }
             }
         }
     }

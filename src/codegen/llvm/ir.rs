@@ -55,21 +55,14 @@ impl Kind {
     pub fn is_float(self) -> bool {
         matches!(self, Kind::F16 | Kind::F32 | Kind::F64)
     }
-
-    /// The integer kind of as many bits.
-    pub fn as_integer(self) -> Kind {
-        match self {
-            Kind::F16 => Kind::I16,
-            Kind::F32 => Kind::I32,
-            Kind::F64 | Kind::Pointer => Kind::I64,
-            other => other,
-        }
-    }
 }
 
 type Unary = unsafe extern "C" fn(LLVMBuilderRef, LLVMValueRef, *const i8) -> LLVMValueRef;
 type Binary = unsafe extern "C" fn(LLVMBuilderRef, LLVMValueRef, LLVMValueRef, *const i8) -> LLVMValueRef;
 type Cast = unsafe extern "C" fn(LLVMBuilderRef, LLVMValueRef, LLVMTypeRef, *const i8) -> LLVMValueRef;
+
+/// The body of a loop: from the index and the carried values to those of the next turn.
+pub type Body<'b> = &'b mut dyn FnMut(Val, &[Val]) -> ff_tensor::Result<Vec<Val>>;
 
 const NO_NAME: *const i8 = c"".as_ptr();
 
@@ -113,7 +106,12 @@ impl<'c> Ir<'c> {
         // SAFETY: the context and the module live as long as the result; arrays have the lengths that are passed.
         unsafe {
             let mut types: Vec<LLVMTypeRef> = parameters.iter().map(|&kind| scalar_type(raw, kind)).collect();
-            let signature = LLVMFunctionType(LLVMVoidTypeInContext(raw), types.as_mut_ptr(), types.len() as c_uint, 0);
+            let signature = LLVMFunctionType(
+                LLVMVoidTypeInContext(raw),
+                types.as_mut_ptr(),
+                types.len() as c_uint,
+                0,
+            );
             let function = LLVMAddFunction(module.as_mut_ptr(), text.as_ptr(), signature);
             let ir = Ir {
                 context: raw,
@@ -211,8 +209,6 @@ impl<'c> Ir<'c> {
         uitofp LLVMBuildUIToFP;
         /// The same bits as another type.
         bitcast LLVMBuildBitCast;
-        /// A pointer from an address.
-        inttoptr LLVMBuildIntToPtr;
     }
 
     /// The negative, also of zero.
@@ -247,7 +243,11 @@ impl<'c> Ir<'c> {
         // SAFETY: the context is alive.
         unsafe {
             let scalar = scalar_type(self.context, kind);
-            if lanes == 1 { scalar } else { LLVMVectorType(scalar, lanes) }
+            if lanes == 1 {
+                scalar
+            } else {
+                LLVMVectorType(scalar, lanes)
+            }
         }
     }
 
@@ -292,7 +292,13 @@ impl<'c> Ir<'c> {
             let zero = self.int(Kind::I32, 1, 0);
             let first = LLVMBuildInsertElement(self.builder, poison, a.0, zero.0, NO_NAME);
             let zeros = self.int(Kind::I32, lanes, 0);
-            Val(LLVMBuildShuffleVector(self.builder, first, poison, zeros.0, NO_NAME))
+            Val(LLVMBuildShuffleVector(
+                self.builder,
+                first,
+                poison,
+                zeros.0,
+                NO_NAME,
+            ))
         }
     }
 
@@ -306,7 +312,13 @@ impl<'c> Ir<'c> {
             }
             let lanes: Vec<LLVMValueRef> = (from..from + count).map(index).collect();
             let mask = self.constant_vector(&lanes);
-            Val(LLVMBuildShuffleVector(self.builder, a.0, LLVMGetPoison(LLVMTypeOf(a.0)), mask.0, NO_NAME))
+            Val(LLVMBuildShuffleVector(
+                self.builder,
+                a.0,
+                LLVMGetPoison(LLVMTypeOf(a.0)),
+                mask.0,
+                NO_NAME,
+            ))
         }
     }
 
@@ -334,7 +346,8 @@ impl<'c> Ir<'c> {
         unsafe {
             let id = LLVMLookupIntrinsicID(name.as_ptr().cast(), name.len());
             let count = overloads.len();
-            let callee = LLVMGetIntrinsicDeclaration(self.module.as_mut_ptr(), id, overloads.as_mut_ptr(), count);
+            let callee =
+                LLVMGetIntrinsicDeclaration(self.module.as_mut_ptr(), id, overloads.as_mut_ptr(), count);
             let signature = LLVMIntrinsicGetType(self.context, id, overloads.as_mut_ptr(), count);
             let wanted = LLVMCountParamTypes(signature) as usize;
             arguments.truncate(wanted);
@@ -367,7 +380,13 @@ impl<'c> Ir<'c> {
             let bits = LLVMIntTypeInContext(self.context, lanes);
             let all = LLVMBuildBitCast(self.builder, mask.0, bits, NO_NAME);
             let none = LLVMConstInt(bits, 0, 0);
-            Val(LLVMBuildICmp(self.builder, LLVMIntPredicate::LLVMIntNE, all, none, NO_NAME))
+            Val(LLVMBuildICmp(
+                self.builder,
+                LLVMIntPredicate::LLVMIntNE,
+                all,
+                none,
+                NO_NAME,
+            ))
         }
     }
 
@@ -386,7 +405,16 @@ impl<'c> Ir<'c> {
     pub fn offset(&self, pointer: Val, bytes: Val) -> Val {
         let mut index = bytes.0;
         // SAFETY: as for `binary`; one index is passed.
-        Val(unsafe { LLVMBuildGEP2(self.builder, self.ty(Kind::I8, 1), pointer.0, &mut index, 1, NO_NAME) })
+        Val(unsafe {
+            LLVMBuildGEP2(
+                self.builder,
+                self.ty(Kind::I8, 1),
+                pointer.0,
+                &mut index,
+                1,
+                NO_NAME,
+            )
+        })
     }
 
     /// Reads lanes of a kind; addresses are aligned for one element.
@@ -443,7 +471,14 @@ impl<'c> Ir<'c> {
         unsafe {
             let void = LLVMVoidTypeInContext(self.context);
             let signature = LLVMFunctionType(void, types.as_mut_ptr(), count, 0);
-            LLVMBuildCall2(self.builder, signature, function.0, values.as_mut_ptr(), count, NO_NAME);
+            LLVMBuildCall2(
+                self.builder,
+                signature,
+                function.0,
+                values.as_mut_ptr(),
+                count,
+                NO_NAME,
+            );
         }
     }
 
@@ -502,8 +537,8 @@ impl<'c> Ir<'c> {
         &self,
         (start, end, step): (Val, Val, i64),
         carried: &[(Val, Kind, u32)],
-        body: &mut dyn FnMut(Val, &[Val]) -> Result<Vec<Val>, ff_tensor::Status>,
-    ) -> Result<Vec<Val>, ff_tensor::Status> {
+        body: Body,
+    ) -> ff_tensor::Result<Vec<Val>> {
         let before = self.here();
         let (turn, after) = (self.block(), self.block());
         let any = self.icmp(LLVMIntPredicate::LLVMIntSLT, start, end);

@@ -60,9 +60,18 @@ impl Machine {
         })
     }
 
-    /// The number of f32 lanes of the vectors that kernels use: two registers, to keep both pipes busy.
-    pub fn vector_lanes(&self) -> u32 {
-        self.lanes * 2
+    /// The number of lanes of the vectors that kernels use: two registers of elements of four bytes, to keep both
+    /// pipes busy, and of wider elements at most two registers more.
+    pub fn vector_lanes(&self, widest: u32) -> u32 {
+        if widest > 4 { self.lanes } else { self.lanes * 2 }
+    }
+
+    /// The processor and its features, for telling objects apart.
+    pub fn describe() -> String {
+        start::once();
+        let cpu = TargetMachine::get_host_cpu_name();
+        let features = TargetMachine::get_host_cpu_features();
+        format!("{} {}", cpu.to_string_lossy(), features.to_string_lossy())
     }
 
     /// Emits the module: an object for the host, text for NVPTX.

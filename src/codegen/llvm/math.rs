@@ -153,7 +153,11 @@ impl Math<'_, '_> {
     fn log_special(&self, x: Val, y: Val) -> Val {
         let ir = self.ir;
         let y = ir.select(ir.fcmp(LLVMRealOEQ, x, self.f32(f32::INFINITY)), x, y);
-        let y = ir.select(ir.fcmp(LLVMRealOEQ, x, self.f32(0.0)), self.f32(f32::NEG_INFINITY), y);
+        let y = ir.select(
+            ir.fcmp(LLVMRealOEQ, x, self.f32(0.0)),
+            self.f32(f32::NEG_INFINITY),
+            y,
+        );
         let y = ir.select(ir.fcmp(LLVMRealOLT, x, self.f32(0.0)), self.f32(f32::NAN), y);
         self.keep_nan(x, y)
     }
@@ -219,6 +223,7 @@ impl Math<'_, '_> {
 
     /// Where an argument is beyond what [`Math::quarter_turned`] reduces, or not a number.
     pub fn is_trig_large(&self, x: Val) -> Val {
-        self.ir.fcmp(LLVMRealUGT, self.abs(x), self.f32(table::TRIG_LARGE))
+        self.ir
+            .fcmp(LLVMRealUGT, self.abs(x), self.f32(table::TRIG_LARGE))
     }
 }

@@ -28,6 +28,54 @@ use std::sync::Arc;
 
 pub(crate) use steps::is_identity;
 
+pub(crate) use tile::TileFn as TileFunction;
+
+/// The function of an elementwise opcode, and its parameter, in the types that elements are computed in.
+pub(crate) fn elementwise_function(
+    opcode: Opcode,
+    attributes: &Attributes,
+    operand: DataType,
+    result: DataType,
+) -> Option<(TileFunction, u64)> {
+    let parameter = match attributes {
+        Attributes::Precision {
+            exponent_bits,
+            mantissa_bits,
+        } => u64::from(*exponent_bits) << 32 | u64::from(*mantissa_bits),
+        _ => 0,
+    };
+    let (operand, result) = (tile::compute_type(operand), tile::compute_type(result));
+    Some((
+        tile::map_function(opcode, attributes, operand, result)?,
+        parameter,
+    ))
+}
+
+/// Applies a function to `len` elements.
+///
+/// # Safety
+/// `function` is a [`TileFunction`]; the pointers are valid and aligned for `len` elements of its types, and the result
+/// overlaps no operand.
+pub(crate) unsafe fn run_elementwise(
+    function: *const u8,
+    parameter: u64,
+    out: *mut u8,
+    operands: [*const u8; 3],
+    len: usize,
+) {
+    // SAFETY: passed on to the caller.
+    unsafe {
+        let function = std::mem::transmute::<*const u8, TileFunction>(function);
+        function(&tile::TileArgs {
+            operands,
+            out,
+            len,
+            splat: 0,
+            parameter,
+        });
+    }
+}
+
 /// The opcode with which a reducer combines two values, if it is a single well-known one.
 pub(crate) fn recognize_reducer(computation: &Computation) -> Option<Opcode> {
     match steps::recognize(computation)? {
@@ -53,8 +101,13 @@ impl Program {
     /// Where it fails, or gives none, the evaluator runs the fusion.
     pub fn compile_with(module: &Module, fusions: &dyn FusionCompiler) -> Result<Program> {
         let mut code = compile::Fusions::default();
-        for instruction in module.computations.iter().flat_map(|computation| &computation.instructions) {
-            let (Opcode::Fusion, Attributes::Call(called)) = (instruction.opcode, &instruction.attributes) else {
+        for instruction in module
+            .computations
+            .iter()
+            .flat_map(|computation| &computation.instructions)
+        {
+            let (Opcode::Fusion, Attributes::Call(called)) = (instruction.opcode, &instruction.attributes)
+            else {
                 continue;
             };
             let Ok(plan) = FusionPlan::of(&module.computations, module.computation(*called)?) else {

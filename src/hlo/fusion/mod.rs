@@ -6,10 +6,12 @@
 //!
 //! What it does not do: it decides neither what is fused (`passes::fusion` does) nor how code looks.
 
+mod library;
 mod node;
 mod plan;
 mod structure;
 
+pub use library::{LibraryFunction, call_library, library_function};
 pub use node::{Counter, Input, Level, Node, NodeKind, Output};
 pub use plan::FusionPlan;
 pub(crate) use plan::{change, reduces_rows};

@@ -26,7 +26,7 @@ pub enum NodeKind {
     /// The value of this constant.
     Constant(usize),
     /// An elementwise opcode on the operands.
-    Map(Opcode, Attributes),
+    Map(Opcode, Box<Attributes>),
     /// All elements of the operand in a row, combined by this opcode from its neutral value on.
     Reduce(Opcode),
 }

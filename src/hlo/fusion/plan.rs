@@ -61,14 +61,21 @@ impl FusionPlan {
 
     /// Whether rows are reduced.
     pub fn reduces(&self) -> bool {
-        self.nodes.iter().any(|node| matches!(node.kind, NodeKind::Reduce(_)))
+        self.nodes
+            .iter()
+            .any(|node| matches!(node.kind, NodeKind::Reduce(_)))
     }
 
     /// For each node: how many reductions of rows lie before it.
     pub fn depths(&self) -> Vec<usize> {
         let mut depths: Vec<usize> = Vec::with_capacity(self.nodes.len());
         for node in &self.nodes {
-            let before = node.operands.iter().map(|&operand| depths[operand]).max().unwrap_or(0);
+            let before = node
+                .operands
+                .iter()
+                .map(|&operand| depths[operand])
+                .max()
+                .unwrap_or(0);
             depths.push(before + usize::from(matches!(node.kind, NodeKind::Reduce(_))));
         }
         depths
@@ -77,7 +84,11 @@ impl FusionPlan {
     /// Whether an output may be written over a parameter: each element is read for the last time when it is written.
     pub fn may_replace(&self, output: usize, parameter: usize) -> bool {
         let out = &self.outputs[output];
-        let mut readers = self.inputs.iter().filter(|input| input.parameter == parameter).peekable();
+        let mut readers = self
+            .inputs
+            .iter()
+            .filter(|input| input.parameter == parameter)
+            .peekable();
         let direct = readers.peek().is_some()
             && readers.all(|input| input.direct && input.dtype.size() == out.dtype.size());
         // A value that later reductions wait for may be computed again from what it reads.
@@ -89,7 +100,8 @@ impl FusionPlan {
         let depths = self.depths();
         let written = depths[self.outputs[output].node];
         let deepest = depths.iter().copied().max().unwrap_or(0);
-        let reads = |node: &Node| matches!(node.kind, NodeKind::Load(i) if self.inputs[i].parameter == parameter);
+        let reads =
+            |node: &Node| matches!(node.kind, NodeKind::Load(i) if self.inputs[i].parameter == parameter);
         written < deepest && self.nodes.iter().any(reads)
     }
 }
@@ -100,7 +112,11 @@ enum Value {
     /// A node, seen with this many elements.
     Node { node: usize, elements: usize },
     /// Elements of a parameter.
-    View { parameter: usize, dtype: DataType, view: View },
+    View {
+        parameter: usize,
+        dtype: DataType,
+        view: View,
+    },
     /// Counts: a view of 0, 1, 2...
     Counter { dtype: DataType, view: View },
     /// The results.
@@ -140,7 +156,11 @@ impl Planner {
             return Ok(Value::Tuple);
         }
         let shape = instruction.array_shape()?;
-        ensure!(shape.num_elements() > 0, Unimplemented, "a fusion of empty arrays has no plan");
+        ensure!(
+            shape.num_elements() > 0,
+            Unimplemented,
+            "a fusion of empty arrays has no plan"
+        );
         let operand = instruction.operands.first().map(|id| id.0 as usize);
         match (instruction.opcode, &instruction.attributes, operand) {
             (Opcode::Parameter, Attributes::Parameter(number), _) => Ok(Value::View {
@@ -159,15 +179,23 @@ impl Planner {
                 for (place, stride) in view.strides.iter_mut().enumerate() {
                     *stride = i64::from(place as i64 == *axis);
                 }
-                Ok(Value::Counter { dtype: shape.dtype, view })
+                Ok(Value::Counter {
+                    dtype: shape.dtype,
+                    view,
+                })
             }
             (Opcode::Reshape | Opcode::Copy, _, Some(operand)) => self.reshape(operand, shape),
             (Opcode::Broadcast | Opcode::Transpose | Opcode::Reverse | Opcode::Slice, _, Some(operand)) => {
                 self.moved(operand, instruction, shape)
             }
-            (Opcode::Reduce, Attributes::Reduce { dimensions, computation: called }, Some(operand))
-                if instruction.operands.len() == 2 =>
-            {
+            (
+                Opcode::Reduce,
+                Attributes::Reduce {
+                    dimensions,
+                    computation: called,
+                },
+                Some(operand),
+            ) if instruction.operands.len() == 2 => {
                 let reducer = computations.get(called.0 as usize).and_then(recognize_reducer);
                 let Some(opcode) = reducer else {
                     bail!(Unimplemented, "a fusion with an unusual reducer has no plan");
@@ -182,14 +210,19 @@ impl Planner {
             }
             (opcode, attributes, Some(_)) if opcode.is_elementwise() && opcode != Opcode::BitcastConvert => {
                 let typed = usize::from(opcode == Opcode::Select);
-                let operand_dtype = computation.instruction(instruction.operands[typed]).array_shape()?.dtype;
+                let operand_dtype = computation
+                    .instruction(instruction.operands[typed])
+                    .array_shape()?
+                    .dtype;
                 let elements = shape.num_elements();
                 let mut operands = SmallVec::new();
                 for id in &instruction.operands {
                     operands.push(self.node_of(id.0 as usize, elements)?);
                 }
-                let kind = NodeKind::Map(opcode, attributes.clone());
-                let constant = operands.iter().all(|&operand: &usize| self.elements[operand].is_none());
+                let kind = NodeKind::Map(opcode, Box::new(attributes.clone()));
+                let constant = operands
+                    .iter()
+                    .all(|&operand: &usize| self.elements[operand].is_none());
                 let count = if constant { None } else { Some(elements) };
                 let node = self.push(kind, operands, (operand_dtype, shape.dtype), count);
                 Ok(Value::Node { node, elements })
@@ -219,7 +252,11 @@ impl Planner {
     fn reshape(&self, operand: usize, shape: &ArrayShape) -> Result<Value> {
         let cannot = || ff_tensor::status!(Unimplemented, "a reshape in a fusion needs a copy");
         Ok(match self.values[operand].clone() {
-            Value::View { parameter, dtype, view } => Value::View {
+            Value::View {
+                parameter,
+                dtype,
+                view,
+            } => Value::View {
                 parameter,
                 dtype,
                 view: view.reshape(&shape.dims).ok_or_else(cannot)?,
@@ -236,12 +273,19 @@ impl Planner {
     fn moved(&mut self, operand: usize, instruction: &Instruction, shape: &ArrayShape) -> Result<Value> {
         let change = |view: &View| change(view, instruction, shape);
         match self.values[operand].clone() {
-            Value::View { parameter, dtype, view } => Ok(Value::View {
+            Value::View {
+                parameter,
+                dtype,
+                view,
+            } => Ok(Value::View {
                 parameter,
                 dtype,
                 view: change(&view)?,
             }),
-            Value::Counter { dtype, view } => Ok(Value::Counter { dtype, view: change(&view)? }),
+            Value::Counter { dtype, view } => Ok(Value::Counter {
+                dtype,
+                view: change(&view)?,
+            }),
             Value::Node { node, .. } if self.elements[node].is_none() => Ok(Value::Node {
                 node,
                 elements: shape.num_elements(),
@@ -277,7 +321,10 @@ impl Planner {
             if walk.elements() == 1 && elements != 1 {
                 let mut axes = SmallVec::new();
                 axes.push((elements, 0));
-                return Walk { axes, offset: walk.offset };
+                return Walk {
+                    axes,
+                    offset: walk.offset,
+                };
             }
             walk
         };
@@ -293,7 +340,11 @@ impl Planner {
                 }
                 Ok(node)
             }
-            Value::View { parameter, dtype, view } => {
+            Value::View {
+                parameter,
+                dtype,
+                view,
+            } => {
                 let walk = wide(view);
                 let known = self.inputs.iter().position(|input| {
                     input.what == (parameter, dtype) && input.walk == walk && input.elements == elements
@@ -304,13 +355,21 @@ impl Planner {
                         return Ok(node);
                     }
                 }
-                self.inputs.push(Pending { what: (parameter, dtype), walk, elements });
+                self.inputs.push(Pending {
+                    what: (parameter, dtype),
+                    walk,
+                    elements,
+                });
                 let kind = NodeKind::Load(self.inputs.len() - 1);
                 Ok(self.push(kind, SmallVec::new(), (dtype, dtype), Some(elements)))
             }
             Value::Counter { dtype, view } => {
                 let walk = wide(view);
-                self.counters.push(Pending { what: dtype, walk, elements });
+                self.counters.push(Pending {
+                    what: dtype,
+                    walk,
+                    elements,
+                });
                 let kind = NodeKind::Counter(self.counters.len() - 1);
                 Ok(self.push(kind, SmallVec::new(), (dtype, dtype), Some(elements)))
             }
@@ -329,7 +388,11 @@ impl Planner {
         let results = shape.num_elements();
         self.reductions.push((elements, results));
         let source = self.node_of(operand, elements)?;
-        ensure!(self.elements[source].is_some(), Unimplemented, "a reduction of a constant has no plan");
+        ensure!(
+            self.elements[source].is_some(),
+            Unimplemented,
+            "a reduction of a constant has no plan"
+        );
         let kind = NodeKind::Reduce(opcode);
         let types = (shape.dtype, shape.dtype);
         let mut node = self.push(kind, SmallVec::from_slice(&[source]), types, Some(results));
@@ -340,10 +403,13 @@ impl Planner {
         };
         if !neutral {
             let first = self.node_of(instruction.operands[1].0 as usize, results)?;
-            let kind = NodeKind::Map(opcode, Attributes::None);
+            let kind = NodeKind::Map(opcode, Box::new(Attributes::None));
             node = self.push(kind, SmallVec::from_slice(&[first, node]), types, Some(results));
         }
-        Ok(Value::Node { node, elements: results })
+        Ok(Value::Node {
+            node,
+            elements: results,
+        })
     }
 
     /// The number of elements of wide values, and of a row if rows are reduced.
@@ -351,15 +417,27 @@ impl Planner {
         let all = self.elements.iter().flatten().copied().max().unwrap_or(1);
         let Some(&(elements, results)) = self.reductions.first() else {
             let same = self.elements.iter().flatten().all(|&count| count == all) && self.spreads.is_empty();
-            ensure!(same, Unimplemented, "a fusion of arrays of several extents has no plan");
+            ensure!(
+                same,
+                Unimplemented,
+                "a fusion of arrays of several extents has no plan"
+            );
             return Ok((all, None));
         };
         let fits = elements == all
             && results < elements
             && self.reductions.iter().all(|&pair| pair == (elements, results))
             && self.spreads.iter().all(|&pair| pair == (results, elements))
-            && self.elements.iter().flatten().all(|&count| count == elements || count == results);
-        ensure!(fits, Unimplemented, "a fusion of arrays of several extents has no plan");
+            && self
+                .elements
+                .iter()
+                .flatten()
+                .all(|&count| count == elements || count == results);
+        ensure!(
+            fits,
+            Unimplemented,
+            "a fusion of arrays of several extents has no plan"
+        );
         Ok((elements, Some(elements / results)))
     }
 
@@ -371,7 +449,11 @@ impl Planner {
             .inputs
             .iter()
             .map(|input| (&input.walk, input.elements))
-            .chain(self.counters.iter().map(|counter| (&counter.walk, counter.elements)));
+            .chain(
+                self.counters
+                    .iter()
+                    .map(|counter| (&counter.walk, counter.elements)),
+            );
         for (walk, count) in walks {
             let scale = if count == elements { 1 } else { row.unwrap_or(1) };
             steps.extend(walk.boundaries().iter().map(|boundary| boundary * scale));
@@ -380,7 +462,11 @@ impl Planner {
         steps.dedup();
         let mut extents: SmallVec<[usize; 6]> = SmallVec::new();
         for pair in steps.windows(2) {
-            ensure!(pair[1] % pair[0] == 0, Unimplemented, "a fusion of views that do not fit together");
+            ensure!(
+                pair[1] % pair[0] == 0,
+                Unimplemented,
+                "a fusion of views that do not fit together"
+            );
             extents.push(pair[1] / pair[0]);
         }
         if extents.is_empty() {
@@ -398,15 +484,29 @@ impl Planner {
     fn finish(mut self, computation: &Computation) -> Result<FusionPlan> {
         let root = computation.root.0 as usize;
         let roots: SmallVec<[usize; 4]> = match self.values[root] {
-            Value::Tuple => computation.instructions[root].operands.iter().map(|id| id.0 as usize).collect(),
+            Value::Tuple => computation.instructions[root]
+                .operands
+                .iter()
+                .map(|id| id.0 as usize)
+                .collect(),
             _ => SmallVec::from_slice(&[root]),
         };
         let (elements, row) = self.sizes()?;
         let extents = self.extents(elements, row)?;
-        let level_of = |count: usize| if count == elements { Level::Wide } else { Level::Narrow };
+        let level_of = |count: usize| {
+            if count == elements {
+                Level::Wide
+            } else {
+                Level::Narrow
+            }
+        };
         let mut outputs = Vec::new();
         for root in roots {
-            let Value::Node { node, elements: count } = self.values[root] else {
+            let Value::Node {
+                node,
+                elements: count,
+            } = self.values[root]
+            else {
                 bail!(Unimplemented, "a fusion that gives what it takes has no plan");
             };
             ensure!(
@@ -415,13 +515,21 @@ impl Planner {
                 "a fusion of arrays of several extents has no plan"
             );
             let dtype = self.nodes[node].dtype;
-            outputs.push(Output { node, dtype, level: level_of(count) });
+            outputs.push(Output {
+                node,
+                dtype,
+                level: level_of(count),
+            });
         }
         for (node, count) in self.nodes.iter_mut().zip(&self.elements) {
             node.level = count.map_or(Level::Constant, level_of);
         }
         let along = |walk: &Walk, count: usize| -> Result<SmallVec<[isize; 6]>> {
-            let rank = if count == elements { extents.len() } else { extents.len() - 1 };
+            let rank = if count == elements {
+                extents.len()
+            } else {
+                extents.len() - 1
+            };
             let Some(mut strides) = walk.on(&extents[..rank]) else {
                 bail!(Unimplemented, "a fusion of views that do not fit together");
             };
@@ -462,7 +570,11 @@ impl Planner {
 }
 
 /// The operand's extents, from the attributes of a broadcast; one axis for other moves of as many elements.
-fn operand_dims(instruction: &Instruction, shape: &ArrayShape, elements: usize) -> Result<SmallVec<[i64; 4]>> {
+fn operand_dims(
+    instruction: &Instruction,
+    shape: &ArrayShape,
+    elements: usize,
+) -> Result<SmallVec<[i64; 4]>> {
     let Attributes::Dimensions(axes) = &instruction.attributes else {
         bail!(Unimplemented, "a fusion that moves what it computes has no plan");
     };
@@ -487,7 +599,11 @@ pub(crate) fn change(view: &View, instruction: &Instruction, shape: &ArrayShape)
         (Attributes::Dimensions(axes), Opcode::Transpose) => view.transpose(axes),
         (Attributes::Dimensions(axes), _) => view.reverse(axes),
         (Attributes::Slice { start, stride, .. }, _) => view.slice(&shape.dims, start, stride),
-        _ => bail!(Internal, "{} has attributes of another opcode", instruction.opcode),
+        _ => bail!(
+            Internal,
+            "{} has attributes of another opcode",
+            instruction.opcode
+        ),
     })
 }
 

@@ -14,7 +14,12 @@ impl FusionPlan {
     }
 
     fn write(&self, out: &mut String) -> std::fmt::Result {
-        write!(out, "rank {} row {};", self.extents.len(), u8::from(self.row() > 1))?;
+        write!(
+            out,
+            "rank {} row {};",
+            self.extents.len(),
+            u8::from(self.row() > 1)
+        )?;
         for input in &self.inputs {
             let inner = inner_class(input.strides.last().copied().unwrap_or(0));
             write!(out, "input {:?} {:?} {inner};", input.dtype, input.level)?;
@@ -31,10 +36,18 @@ impl FusionPlan {
                 NodeKind::Counter(counter) => write!(out, "count {counter}")?,
                 NodeKind::Constant(constant) => write!(out, "constant {constant}")?,
             }
-            write!(out, " {:?} {:?} {:?} {:?};", node.operands, node.operand_dtype, node.dtype, node.level)?;
+            write!(
+                out,
+                " {:?} {:?} {:?} {:?};",
+                node.operands, node.operand_dtype, node.dtype, node.level
+            )?;
         }
         for output in &self.outputs {
-            write!(out, "output {} {:?} {:?};", output.node, output.dtype, output.level)?;
+            write!(
+                out,
+                "output {} {:?} {:?};",
+                output.node, output.dtype, output.level
+            )?;
         }
         Ok(())
     }

@@ -27,7 +27,9 @@ pub fn run(module: &mut Module) -> Result<Changed> {
     let mut changed = false;
     for (index, mut computation) in old.into_iter().enumerate() {
         for instruction in &mut computation.instructions {
-            instruction.attributes.map_called_computations(|id| place[id.0 as usize]);
+            instruction
+                .attributes
+                .map_called_computations(|id| place[id.0 as usize]);
         }
         if !embedded[index] {
             let groups = group::find(&out, &computation);
@@ -44,8 +46,15 @@ pub fn run(module: &mut Module) -> Result<Changed> {
 /// Computations that instructions apply to elements, and fusions: nothing is fused in them.
 fn embedded(module: &Module) -> Vec<bool> {
     let mut embedded = vec![false; module.computations.len()];
-    for instruction in module.computations.iter().flat_map(|computation| &computation.instructions) {
-        let runs = matches!(instruction.opcode, Opcode::While | Opcode::Conditional | Opcode::Call);
+    for instruction in module
+        .computations
+        .iter()
+        .flat_map(|computation| &computation.instructions)
+    {
+        let runs = matches!(
+            instruction.opcode,
+            Opcode::While | Opcode::Conditional | Opcode::Call
+        );
         if !runs && !matches!(instruction.attributes, Attributes::None) {
             for called in instruction.attributes.called_computations() {
                 embedded[called.0 as usize] = true;

@@ -290,7 +290,7 @@ impl Analysis {
             Place::Fused(member) => !in_group(*member),
             Place::Iota { .. } => false,
             Place::View { view, .. } => {
-                let walk = strided(&view);
+                let walk = strided(view);
                 let good = walk.is_splat() || matches!(walk.inner().1, -1..=1);
                 !good && self.leaves[leaf].elements > SMALL_VIEW
             }

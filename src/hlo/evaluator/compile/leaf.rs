@@ -5,8 +5,8 @@
 
 use crate::evaluator::code::Operand;
 use crate::evaluator::tile::Strided;
-pub(super) use crate::view::View;
 use crate::shape::{ArrayShape, Dims};
+pub(super) use crate::view::View;
 use ff_tensor::DataType;
 
 /// Place of a leaf in the list of all.

@@ -21,7 +21,7 @@ pub(super) use strided::Strided;
 use ff_kernels::cpu::{self, Vectorized};
 
 /// Operands and result of an instruction on one tile.
-pub(super) struct TileArgs {
+pub(crate) struct TileArgs {
     /// The operands; unused ones are dangling.
     pub operands: [*const u8; 3],
     /// The result.
@@ -39,7 +39,7 @@ pub(super) struct TileArgs {
 /// # Safety
 /// The pointers are valid and aligned for `len` elements of the function's types (one for a splat), and the result
 /// overlaps no operand.
-pub(super) type TileFn = unsafe fn(&TileArgs);
+pub(crate) type TileFn = unsafe fn(&TileArgs);
 
 /// A zero-sized function from the knowledge that a value of its type exists.
 fn conjure<F: Copy>() -> F {

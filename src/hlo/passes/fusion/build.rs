@@ -24,7 +24,11 @@ struct Fusion {
 
 /// Replaces groups by fusions, whose computations are added to `out`. Groups without a plan stay. Returns whether any
 /// was replaced.
-pub(super) fn replace(out: &mut Vec<Computation>, computation: &mut Computation, groups: &Groups) -> Result<bool> {
+pub(super) fn replace(
+    out: &mut Vec<Computation>,
+    computation: &mut Computation,
+    groups: &Groups,
+) -> Result<bool> {
     let mut owner: FxHashMap<usize, usize> = FxHashMap::default();
     let mut fusions: Vec<Fusion> = Vec::new();
     for members in &groups.groups {
@@ -124,7 +128,10 @@ fn body(
     let root = match outputs[..] {
         [only] => *place.get(&only)?,
         _ => {
-            let operands = outputs.iter().filter_map(|output| place.get(output).copied()).collect();
+            let operands = outputs
+                .iter()
+                .filter_map(|output| place.get(output).copied())
+                .collect();
             instructions.push(Instruction {
                 opcode: Opcode::Tuple,
                 shape: HloShape::Tuple(shapes(computation, &outputs)),
@@ -146,7 +153,10 @@ fn body(
 }
 
 fn shapes(computation: &Computation, outputs: &[usize]) -> Vec<HloShape> {
-    outputs.iter().map(|&output| computation.instructions[output].shape.clone()).collect()
+    outputs
+        .iter()
+        .map(|&output| computation.instructions[output].shape.clone())
+        .collect()
 }
 
 /// Whether an instruction outside of a fusion is read outside, itself or through copied views.
@@ -189,8 +199,15 @@ fn rebuild(computation: &mut Computation, owner: &FxHashMap<usize, usize>, fusio
                 continue;
             }
         };
-        let parts: Vec<Instruction> = fusion.outputs.iter().filter_map(|&output| pieces[output].take()).collect();
-        let node = pieces[fusion.last].as_ref().or(parts.last()).and_then(|last| last.node.clone());
+        let parts: Vec<Instruction> = fusion
+            .outputs
+            .iter()
+            .filter_map(|&output| pieces[output].take())
+            .collect();
+        let node = pieces[fusion.last]
+            .as_ref()
+            .or(parts.last())
+            .and_then(|last| last.node.clone());
         let shape = match &parts[..] {
             [only] => only.shape.clone(),
             _ => HloShape::Tuple(parts.iter().map(|part| part.shape.clone()).collect()),
@@ -220,7 +237,10 @@ fn rebuild(computation: &mut Computation, owner: &FxHashMap<usize, usize>, fusio
         }
     }
     computation.instructions = out;
-    computation.parameters.iter_mut().for_each(|id| *id = place[id.0 as usize]);
+    computation
+        .parameters
+        .iter_mut()
+        .for_each(|id| *id = place[id.0 as usize]);
     computation.root = place[computation.root.0 as usize];
     sweep(computation);
 }
@@ -233,8 +253,16 @@ enum Unit {
 }
 
 /// The units in an order in which operands come first and which is otherwise that of the instructions.
-fn schedule(pieces: &[Option<Instruction>], owner: &FxHashMap<usize, usize>, fusions: &[Fusion]) -> Vec<Unit> {
-    let unit_of = |index: usize| owner.get(&index).map_or(Unit::Instruction(index), |&fusion| Unit::Fusion(fusion));
+fn schedule(
+    pieces: &[Option<Instruction>],
+    owner: &FxHashMap<usize, usize>,
+    fusions: &[Fusion],
+) -> Vec<Unit> {
+    let unit_of = |index: usize| {
+        owner
+            .get(&index)
+            .map_or(Unit::Instruction(index), |&fusion| Unit::Fusion(fusion))
+    };
     // Views that only fusions read must not ask for members that nobody gives.
     let given = |index: usize| match owner.get(&index) {
         Some(&fusion) => fusions[fusion].outputs.contains(&index),
@@ -243,7 +271,9 @@ fn schedule(pieces: &[Option<Instruction>], owner: &FxHashMap<usize, usize>, fus
     let mut alive: Vec<bool> = Vec::with_capacity(pieces.len());
     for (index, piece) in pieces.iter().enumerate() {
         let operands = piece.iter().flat_map(|instruction| &instruction.operands);
-        let all = operands.into_iter().all(|id| given(id.0 as usize) && alive[id.0 as usize]);
+        let all = operands
+            .into_iter()
+            .all(|id| given(id.0 as usize) && alive[id.0 as usize]);
         alive.push(owner.contains_key(&index) || all);
     }
     let mut done: FxHashMap<Unit, bool> = FxHashMap::default();
@@ -272,7 +302,12 @@ fn schedule(pieces: &[Option<Instruction>], owner: &FxHashMap<usize, usize>, fus
                             operands.map(|id| id.0 as usize).collect()
                         }
                     };
-                    pending.extend(before.into_iter().map(unit_of).filter(|unit| !done.contains_key(unit)));
+                    pending.extend(
+                        before
+                            .into_iter()
+                            .map(unit_of)
+                            .filter(|unit| !done.contains_key(unit)),
+                    );
                 }
             }
         }

@@ -88,7 +88,11 @@ pub(super) fn find(computations: &[Computation], computation: &Computation) -> G
         copied: vec![false; count],
     };
     for (index, instruction) in computation.instructions.iter().enumerate() {
-        let ready = instruction.operands.iter().map(|id| finder.ready[id.0 as usize]).max();
+        let ready = instruction
+            .operands
+            .iter()
+            .map(|id| finder.ready[id.0 as usize])
+            .max();
         finder.ready.push(ready.unwrap_or(0));
         let source = finder.classify(computations, index, instruction);
         finder.sources.push(source);
@@ -115,7 +119,12 @@ impl Finder<'_> {
     }
 
     fn group(&self, member: usize) -> Group {
-        let none = Group { level: 0, elements: 0, row: None, members: 0 };
+        let none = Group {
+            level: 0,
+            elements: 0,
+            row: None,
+            members: 0,
+        };
         self.groups[self.root(member)].unwrap_or(none)
     }
 
@@ -141,15 +150,31 @@ impl Finder<'_> {
                 Source::View(view)
             }
             (
-                Opcode::Reshape | Opcode::Copy | Opcode::Broadcast | Opcode::Transpose | Opcode::Reverse | Opcode::Slice,
+                Opcode::Reshape
+                | Opcode::Copy
+                | Opcode::Broadcast
+                | Opcode::Transpose
+                | Opcode::Reverse
+                | Opcode::Slice,
                 _,
                 Some(operand),
             ) => self.view(index, instruction, operand),
-            (Opcode::Reduce, Attributes::Reduce { dimensions, computation }, Some(operand))
-                if instruction.operands.len() == 2 && is_computed(shape.dtype) =>
-            {
-                let known = computations.get(computation.0 as usize).and_then(recognize_reducer);
-                let Ok(source) = self.computation.instruction(instruction.operands[0]).array_shape() else {
+            (
+                Opcode::Reduce,
+                Attributes::Reduce {
+                    dimensions,
+                    computation,
+                },
+                Some(operand),
+            ) if instruction.operands.len() == 2 && is_computed(shape.dtype) => {
+                let known = computations
+                    .get(computation.0 as usize)
+                    .and_then(recognize_reducer);
+                let Ok(source) = self
+                    .computation
+                    .instruction(instruction.operands[0])
+                    .array_shape()
+                else {
                     return Source::Outside;
                 };
                 let fits = known.is_some_and(|opcode| can_reduce(opcode, shape.dtype))
@@ -163,13 +188,26 @@ impl Finder<'_> {
                     row: Some(source.num_elements() / shape.num_elements()),
                     members: 1,
                 };
-                self.join(index, group, &[(operand, source.num_elements())], shape.num_elements())
+                self.join(
+                    index,
+                    group,
+                    &[(operand, source.num_elements())],
+                    shape.num_elements(),
+                )
             }
             (opcode, _, Some(_)) if opcode.is_elementwise() && self.can_compute(instruction) => {
                 let elements = shape.num_elements();
-                let group = Group { level: 0, elements, row: None, members: 1 };
-                let operands: SmallVec<[(usize, usize); 3]> =
-                    instruction.operands.iter().map(|id| (id.0 as usize, elements)).collect();
+                let group = Group {
+                    level: 0,
+                    elements,
+                    row: None,
+                    members: 1,
+                };
+                let operands: SmallVec<[(usize, usize); 3]> = instruction
+                    .operands
+                    .iter()
+                    .map(|id| (id.0 as usize, elements))
+                    .collect();
                 self.join(index, group, &operands, elements)
             }
             _ => Source::Outside,
@@ -179,8 +217,10 @@ impl Finder<'_> {
     /// Whether code computes an elementwise instruction on these types.
     fn can_compute(&self, instruction: &Instruction) -> bool {
         let known = |dtype: DataType| is_computed(dtype);
-        !matches!(instruction.opcode, Opcode::BitcastConvert | Opcode::Copy | Opcode::NextAfter)
-            && instruction.array_shape().is_ok_and(|shape| known(shape.dtype))
+        !matches!(
+            instruction.opcode,
+            Opcode::BitcastConvert | Opcode::Copy | Opcode::NextAfter
+        ) && instruction.array_shape().is_ok_and(|shape| known(shape.dtype))
             && instruction.operands.iter().all(|&id| {
                 let operand = self.computation.instruction(id).array_shape();
                 operand.is_ok_and(|shape| known(shape.dtype))
@@ -201,9 +241,9 @@ impl Finder<'_> {
                 member: *member,
                 elements: *elements,
             }),
-            Source::Member { member, elements } => {
-                self.spread(instruction, *member, *elements).or_else(|| self.dense_view(instruction, operand))
-            }
+            Source::Member { member, elements } => self
+                .spread(instruction, *member, *elements)
+                .or_else(|| self.dense_view(instruction, operand)),
             Source::Outside if same => View::dense(&from.dims).reshape(&shape.dims).map(Source::View),
             Source::Outside => self.dense_view(instruction, operand),
             Source::View(view) if same => view.reshape(&shape.dims).map(Source::View),
@@ -211,7 +251,9 @@ impl Finder<'_> {
         };
         let large = shape.num_elements() > SMALL_VIEW;
         match source {
-            Some(Source::View(view)) if large && !matches!(Walk::of(&view).inner_stride(), -1..=1) => Source::Outside,
+            Some(Source::View(view)) if large && !matches!(Walk::of(&view).inner_stride(), -1..=1) => {
+                Source::Outside
+            }
             Some(source) => {
                 self.copied[index] = true;
                 source
@@ -223,20 +265,29 @@ impl Finder<'_> {
     /// A view of the dense elements of an instruction.
     fn dense_view(&self, instruction: &Instruction, operand: usize) -> Option<Source> {
         let from = self.computation.instructions[operand].array_shape().ok()?;
-        let view = change(&View::dense(&from.dims), instruction, instruction.array_shape().ok()?).ok()?;
+        let view = change(
+            &View::dense(&from.dims),
+            instruction,
+            instruction.array_shape().ok()?,
+        )
+        .ok()?;
         Some(Source::View(view))
     }
 
     /// Values of rows spread over rows.
     fn spread(&self, instruction: &Instruction, member: usize, elements: usize) -> Option<Source> {
-        let (Opcode::Broadcast, Attributes::Dimensions(axes)) = (instruction.opcode, &instruction.attributes) else {
+        let (Opcode::Broadcast, Attributes::Dimensions(axes)) = (instruction.opcode, &instruction.attributes)
+        else {
             return None;
         };
         let shape = instruction.array_shape().ok()?;
         let dims: SmallVec<[i64; 4]> = axes.iter().map(|&axis| shape.dims[axis as usize]).collect();
         let wide = shape.num_elements();
         let group = self.group(member);
-        if group.rows() != Some(elements) || group.elements != wide || dims.iter().product::<i64>() as usize != elements {
+        if group.rows() != Some(elements)
+            || group.elements != wide
+            || dims.iter().product::<i64>() as usize != elements
+        {
             return None;
         }
         let walk = Walk::of(&View::dense(&dims).broadcast(&shape.dims, axes));
@@ -245,7 +296,10 @@ impl Finder<'_> {
             [(rows, 1), (_, 0)] => *rows == elements,
             _ => false,
         };
-        fits.then_some(Source::Member { member, elements: wide })
+        fits.then_some(Source::Member {
+            member,
+            elements: wide,
+        })
     }
 
     /// Places an instruction that reads `operands`, each with a number of elements, in the group that `group` describes
@@ -255,7 +309,10 @@ impl Finder<'_> {
         let mut members: SmallVec<[usize; 3]> = SmallVec::new();
         for &(operand, elements) in operands {
             match &self.sources[operand] {
-                Source::Member { member, elements: seen } if *seen == elements => members.push(*member),
+                Source::Member {
+                    member,
+                    elements: seen,
+                } if *seen == elements => members.push(*member),
                 Source::Constant => {}
                 _ => ready = ready.max(self.ready[operand]),
             }
@@ -263,7 +320,10 @@ impl Finder<'_> {
         let outside = |finder: &Finder, member: usize| finder.group(member).level + 1;
         // What cannot be joined is read from outside, which may raise the level and leave others behind.
         let merged = loop {
-            let level = members.iter().map(|&member| self.group(member).level).fold(ready, u32::max);
+            let level = members
+                .iter()
+                .map(|&member| self.group(member).level)
+                .fold(ready, u32::max);
             let mut merged = Group { level, ..group };
             let mut left = None;
             let mut joined: SmallVec<[usize; 3]> = SmallVec::new();
@@ -276,7 +336,11 @@ impl Finder<'_> {
                 let narrow = group.row.is_none() && other.rows() == Some(group.elements);
                 // A value of rows joins the group of the rows.
                 let base = if narrow && joined.is_empty() {
-                    Group { elements: other.elements, row: other.row, ..merged }
+                    Group {
+                        elements: other.elements,
+                        row: other.row,
+                        ..merged
+                    }
                 } else {
                     merged
                 };
@@ -318,8 +382,19 @@ pub(super) fn is_computed(dtype: DataType) -> bool {
     use DataType as T;
     matches!(
         dtype,
-        T::FLOAT | T::DOUBLE | T::HALF | T::BFLOAT16 | T::BOOL | T::INT8 | T::INT16 | T::INT32 | T::INT64
-            | T::UINT8 | T::UINT16 | T::UINT32 | T::UINT64
+        T::FLOAT
+            | T::DOUBLE
+            | T::HALF
+            | T::BFLOAT16
+            | T::BOOL
+            | T::INT8
+            | T::INT16
+            | T::INT32
+            | T::INT64
+            | T::UINT8
+            | T::UINT16
+            | T::UINT32
+            | T::UINT64
     )
 }
 

@@ -1,0 +1,168 @@
+//! The compiler of fusions: which of them get code, and a cache of kernels by structure.
+
+use crate::disk::DiskCache;
+use crate::kernel::{CompiledFusion, object};
+use ff_hlo::fusion::{FusionCompiler, FusionKernel, FusionPlan, NodeKind};
+use ff_hlo::passes::pipeline;
+use ff_hlo::{Module, Program};
+use ff_tensor::{Result, Status};
+use std::collections::HashMap;
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+/// Bytes of executable memory that cached kernels may hold together.
+const LARGEST_CACHE: usize = 64 << 20;
+/// The longest row that code reduces: longer ones are folded in blocks, which the evaluator does.
+const LONGEST_REDUCED_ROW: usize = 4096;
+/// Rows below this cost more than they do where they are not reduced.
+const SHORTEST_ROW: usize = 8;
+
+/// The kernel of a structure, made once.
+#[derive(Default)]
+struct Slot {
+    kernel: OnceLock<std::result::Result<Arc<CompiledFusion>, Status>>,
+    used: AtomicU64,
+}
+
+/// Compiles fusions for this machine; kernels are kept by structure, the least used leave first.
+pub struct Compiler {
+    slots: Mutex<HashMap<String, Arc<Slot>>>,
+    disk: Option<DiskCache>,
+    limit: usize,
+    clock: AtomicU64,
+    compiled: AtomicU64,
+}
+
+impl Compiler {
+    /// A compiler with a cache of its own of so many bytes of code, and with files in `folder` if there is one.
+    pub fn new(limit: usize, folder: Option<std::path::PathBuf>) -> Compiler {
+        Compiler {
+            slots: Mutex::default(),
+            disk: folder.map(DiskCache::new),
+            limit,
+            clock: AtomicU64::new(0),
+            compiled: AtomicU64::new(0),
+        }
+    }
+
+    /// The compiler of this process. Keeps objects in the folder that `FF_CACHE_DIR` names, if it is set.
+    pub fn host() -> &'static Compiler {
+        static HOST: OnceLock<Compiler> = OnceLock::new();
+        HOST.get_or_init(|| {
+            let folder = std::env::var_os("FF_CACHE_DIR").filter(|folder| !folder.is_empty());
+            Compiler::new(LARGEST_CACHE, folder.map(Into::into))
+        })
+    }
+
+    /// The number of kernels that were compiled, those from files not counted.
+    pub fn num_compiled(&self) -> u64 {
+        self.compiled.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of executable memory of the kernels in the cache.
+    pub fn cached_bytes(&self) -> usize {
+        let slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        slots.values().map(|slot| bytes(slot)).sum()
+    }
+
+    fn kernel(&self, plan: &FusionPlan) -> Result<Arc<CompiledFusion>> {
+        let structure = plan.structure();
+        let now = self.clock.fetch_add(1, Ordering::Relaxed);
+        let slot = {
+            let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+            slots.entry(structure.clone()).or_default().clone()
+        };
+        slot.used.store(now, Ordering::Relaxed);
+        if let Some(known) = slot.kernel.get() {
+            return known.clone();
+        }
+        let made = slot
+            .kernel
+            .get_or_init(|| self.make(&structure, plan).map(Arc::new))
+            .clone();
+        self.evict();
+        made
+    }
+
+    fn make(&self, structure: &str, plan: &FusionPlan) -> Result<CompiledFusion> {
+        if let Some(bytes) = self.disk.as_ref().and_then(|disk| disk.read(structure))
+            && let Ok(kernel) = CompiledFusion::load(plan, &bytes)
+        {
+            return Ok(kernel);
+        }
+        let object = object(plan)?;
+        self.compiled.fetch_add(1, Ordering::Relaxed);
+        if let Some(disk) = &self.disk {
+            disk.write(structure, &object);
+        }
+        CompiledFusion::load(plan, &object)
+    }
+
+    /// Drops the kernels that were used longest ago while all together are too large. Programs keep what they run.
+    fn evict(&self) {
+        let mut slots = self.slots.lock().unwrap_or_else(PoisonError::into_inner);
+        let mut total: usize = slots.values().map(|slot| bytes(slot)).sum();
+        while total > self.limit && slots.len() > 1 {
+            let oldest = slots
+                .iter()
+                .filter(|(_, slot)| slot.kernel.get().is_some())
+                .min_by_key(|(_, slot)| slot.used.load(Ordering::Relaxed))
+                .map(|(structure, slot)| (structure.clone(), bytes(slot)));
+            let Some((structure, freed)) = oldest else {
+                return;
+            };
+            slots.remove(&structure);
+            total -= freed;
+        }
+    }
+}
+
+fn bytes(slot: &Slot) -> usize {
+    match slot.kernel.get() {
+        Some(Ok(kernel)) => kernel.code_bytes(),
+        _ => 0,
+    }
+}
+
+impl FusionCompiler for Compiler {
+    fn compile(&self, plan: &FusionPlan) -> Result<Option<Arc<dyn FusionKernel>>> {
+        if !pays(plan) {
+            return Ok(None);
+        }
+        Ok(Some(self.kernel(plan)?))
+    }
+}
+
+/// Whether code is possible and faster than the evaluator.
+fn pays(plan: &FusionPlan) -> bool {
+    let (row, reduces) = (plan.row(), plan.reduces());
+    let computes = plan
+        .nodes
+        .iter()
+        .any(|node| matches!(node.kind, NodeKind::Map(..)));
+    let fits = if reduces {
+        row <= LONGEST_REDUCED_ROW
+    } else {
+        row >= SHORTEST_ROW || plan.rows() == 1
+    };
+    let small = plan.extents.iter().product::<usize>() < i32::MAX as usize;
+    computes && fits && small && has_processor()
+}
+
+/// Whether the processor has what the emitters count on: fused multiply-add, half precision, rounding.
+fn has_processor() -> bool {
+    if cfg!(target_arch = "x86_64") {
+        ff_kernels::cpu::level() >= ff_kernels::cpu::Level::Avx2
+    } else {
+        cfg!(target_arch = "aarch64")
+    }
+}
+
+/// Simplifies and fuses a module, and compiles its fusions; the evaluator runs the rest.
+///
+/// The errors of [`Program::compile`]. A fusion that cannot be compiled is no error: the evaluator runs it.
+pub fn compile(module: &Module, compiler: &Compiler) -> Result<Program> {
+    let mut module = module.clone();
+    pipeline::prepare(&mut module)?;
+    Program::compile_with(&module, compiler)
+}

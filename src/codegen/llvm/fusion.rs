@@ -1,0 +1,709 @@
+//! The code of a fusion: a loop over rows, and within a row one pass over its elements for each stage.
+//!
+//! The function is `(words, first row, end row, first element, end element, intermediate rows)`, see
+//! [`crate::layout`]. On the host a pass goes in whole vectors and a masked one for what is left; reductions are made as
+//! `ff_kernels::reduce` makes them: in 32 lanes that are combined in halves, or one after another for short rows. For
+//! GPUs each thread has one element, or one row where rows are reduced.
+
+use super::elementwise::{self, Library, computed, stored};
+use super::ir::{Ir, Kind, Val};
+use crate::layout::Layout;
+use crate::stages::{Stage, stages};
+use ff_hlo::fusion::{FusionPlan, Level, NodeKind};
+use ff_tensor::{Result, bail, status};
+use inkwell::context::Context;
+use llvm_sys::LLVMIntPredicate::*;
+
+/// Elements that `ff_kernels::reduce` folds side by side.
+const REDUCE_LANES: u32 = 32;
+/// Rows below this are folded one element after another.
+const SHORT_ROW: i64 = 64;
+/// LLVM's number of the calling convention of GPU entries.
+const PTX_KERNEL: u32 = 71;
+
+/// Where values lie while code is made.
+pub(super) struct Emitter<'p, 'c> {
+    pub ir: Ir<'c>,
+    pub plan: &'p FusionPlan,
+    pub layout: &'p Layout,
+    pub lanes: u32,
+    gpu: bool,
+    depths: Vec<usize>,
+    stages: Vec<Stage>,
+    rows: Vec<Option<usize>>,
+    pub words: Val,
+    /// Memory for lanes that are cut or passed to functions.
+    buffers: Vec<Val>,
+    /// Operands of reductions of short rows and ends of rows.
+    tails: Vec<Option<Val>>,
+    pub(super) row_length: Val,
+    scratch: Val,
+}
+
+/// What is known in a row.
+pub(super) struct Row {
+    /// The first element of each input.
+    pub inputs: Vec<Option<Val>>,
+    /// The first value of each counter.
+    pub counters: Vec<Option<Val>>,
+    pub outputs: Vec<Val>,
+    /// Values of constants, of the row, and of wide inputs that are the same all along it.
+    pub scalars: Vec<Option<Val>>,
+    pub first: Val,
+    pub end: Val,
+}
+
+/// The module of a plan for the host, with vectors of so many lanes.
+pub fn host<'c>(
+    context: &'c Context,
+    name: &str,
+    plan: &FusionPlan,
+    layout: &Layout,
+    lanes: u32,
+) -> Result<Ir<'c>> {
+    use Kind::*;
+    let ir = Ir::new(context, name, &[Pointer, I64, I64, I64, I64, Pointer]);
+    let parameters: Vec<Val> = (0..6).map(|number| ir.parameter(number)).collect();
+    let [words, first_row, end_row, first, end, scratch] = parameters[..] else {
+        bail!(Internal, "a kernel has six parameters");
+    };
+    let mut emitter = Emitter::new(ir, plan, layout, lanes, false, words, scratch)?;
+    emitter.make_buffers()?;
+    let scalars = emitter.constants()?;
+    let ir = &emitter.ir;
+    ir.count_loop((first_row, end_row, 1), &[], &mut |row, _| {
+        emitter.row(row, first, end, scalars.clone())?;
+        Ok(Vec::new())
+    })?;
+    ir.ret();
+    Ok(emitter.ir)
+}
+
+/// The module of a plan for GPUs: an entry `(words, threads)`.
+pub fn gpu<'c>(context: &'c Context, name: &str, plan: &FusionPlan, layout: &Layout) -> Result<Ir<'c>> {
+    let ir = Ir::new(context, name, &[Kind::Pointer, Kind::I64]);
+    ir.set_calling_convention(PTX_KERNEL);
+    let (words, threads) = (ir.parameter(0), ir.parameter(1));
+    if !layout.library.is_empty() {
+        bail!(
+            Unimplemented,
+            "a fusion that calls functions of the host has no code for GPUs"
+        );
+    }
+    let emitter = Emitter::new(ir, plan, layout, 1, true, words, words)?;
+    let ir = &emitter.ir;
+    let register = |name: &str| ir.zext(ir.register(name), Kind::I64, 1);
+    let block = ir.mul(register("ctaid.x"), register("ntid.x"));
+    let thread = ir.add(block, register("tid.x"));
+    let (body, done) = (ir.block(), ir.block());
+    let inside = ir.icmp(LLVMIntULT, thread, threads);
+    ir.branch(inside, body, done);
+    ir.go(body);
+    let scalars = emitter.constants()?;
+    if plan.reduces() {
+        emitter.row(thread, emitter.long(0), emitter.row_length, scalars)?;
+    } else {
+        let row = ir.udiv(thread, emitter.row_length);
+        let element = ir.urem(thread, emitter.row_length);
+        emitter.row(row, element, ir.add(element, emitter.long(1)), scalars)?;
+    }
+    ir.jump(done);
+    ir.go(done);
+    ir.ret();
+    Ok(emitter.ir)
+}
+
+impl<'p, 'c> Emitter<'p, 'c> {
+    fn new(
+        ir: Ir<'c>,
+        plan: &'p FusionPlan,
+        layout: &'p Layout,
+        lanes: u32,
+        gpu: bool,
+        words: Val,
+        scratch: Val,
+    ) -> Result<Emitter<'p, 'c>> {
+        let (stages, rows) = stages(plan);
+        let mut emitter = Emitter {
+            row_length: words,
+            ir,
+            plan,
+            layout,
+            lanes,
+            gpu,
+            depths: plan.depths(),
+            stages,
+            rows,
+            words,
+            buffers: Vec::new(),
+            tails: vec![None; plan.nodes.len()],
+            scratch,
+        };
+        if gpu && emitter.rows.iter().any(Option::is_some) {
+            // Intermediate rows would be memory of each thread: values are computed again instead.
+            emitter.compute_again();
+        }
+        emitter.row_length = emitter.word(layout.extent_word(plan.extents.len() - 1));
+        Ok(emitter)
+    }
+
+    /// Replaces reads of intermediate rows by the nodes that made them.
+    fn compute_again(&mut self) {
+        for stage in &mut self.stages {
+            let mut needed = vec![false; self.plan.nodes.len()];
+            let mut pending: Vec<usize> = stage.read.drain(..).chain(stage.nodes.iter().copied()).collect();
+            while let Some(number) = pending.pop() {
+                if self.plan.nodes[number].level == Level::Wide && !needed[number] {
+                    needed[number] = true;
+                    pending.extend(&self.plan.nodes[number].operands);
+                }
+            }
+            stage.save.clear();
+            stage.nodes = (0..needed.len()).filter(|&number| needed[number]).collect();
+        }
+    }
+
+    pub fn long(&self, value: i64) -> Val {
+        self.ir.int(Kind::I64, 1, value)
+    }
+
+    fn word_place(&self, word: usize) -> Val {
+        self.ir.offset(self.words, self.long(8 * word as i64))
+    }
+
+    pub fn word(&self, word: usize) -> Val {
+        self.ir.load(self.word_place(word), Kind::I64, 1)
+    }
+
+    fn pointer_word(&self, word: usize) -> Val {
+        self.ir.load(self.word_place(word), Kind::Pointer, 1)
+    }
+
+    /// Memory of the function, in its first block.
+    fn make_buffers(&mut self) -> Result<()> {
+        for _ in 0..4 {
+            self.buffers.push(self.ir.stack(Kind::I64, self.lanes));
+        }
+        for (number, node) in self.plan.nodes.iter().enumerate() {
+            if matches!(node.kind, NodeKind::Reduce(_)) {
+                let kind = in_memory(computed(node.dtype)?);
+                self.tails[number] = Some(self.ir.stack(kind, SHORT_ROW as u32 + REDUCE_LANES));
+            }
+        }
+        Ok(())
+    }
+
+    /// The values of constants, and of what is computed of them alone.
+    fn constants(&self) -> Result<Vec<Option<Val>>> {
+        let mut scalars = vec![None; self.plan.nodes.len()];
+        for (number, node) in self.plan.nodes.iter().enumerate() {
+            if node.level != Level::Constant {
+                continue;
+            }
+            if let NodeKind::Constant(constant) = node.kind {
+                let place = self.word_place(self.layout.constant_word(constant));
+                let raw = self.ir.load(place, stored(node.dtype)?, 1);
+                scalars[number] = Some(elementwise::widen(&self.ir, node.dtype, raw, 1));
+            } else {
+                scalars[number] = Some(self.map(number, &scalars, 1)?);
+            }
+        }
+        Ok(scalars)
+    }
+
+    /// The value of a node that computes, from those of its operands.
+    fn map(&self, number: usize, values: &[Option<Val>], lanes: u32) -> Result<Val> {
+        let node = &self.plan.nodes[number];
+        let NodeKind::Map(opcode, attributes) = &node.kind else {
+            bail!(Internal, "a kernel reads a value before it is computed");
+        };
+        let mut operands = Vec::with_capacity(3);
+        for &operand in &node.operands {
+            let value = values[operand]
+                .ok_or_else(|| status!(Internal, "a kernel reads a value of another stage"))?;
+            operands.push(value);
+        }
+        elementwise::map(
+            &self.ir,
+            self,
+            (number, node),
+            (*opcode, &**attributes),
+            &operands,
+            lanes,
+        )
+    }
+
+    /// The index along each outer axis.
+    fn coordinates(&self, row: Val) -> Vec<Val> {
+        let outer = self.plan.extents.len() - 1;
+        let mut coordinates = vec![row; outer];
+        let mut rest = row;
+        for axis in (1..outer).rev() {
+            let extent = self.word(self.layout.extent_word(axis));
+            let quotient = self.ir.udiv(rest, extent);
+            coordinates[axis] = self.ir.sub(rest, self.ir.mul(quotient, extent));
+            rest = quotient;
+        }
+        if outer > 0 {
+            coordinates[0] = rest;
+        }
+        coordinates
+    }
+
+    /// `first + sum(coordinate * stride)` for a table of a first value and strides.
+    fn along(&self, word: usize, coordinates: &[Val]) -> Val {
+        let ir = &self.ir;
+        let mut sum = self.long(0);
+        for (axis, &coordinate) in coordinates.iter().enumerate() {
+            sum = ir.add(sum, ir.mul(coordinate, self.word(word + 1 + axis)));
+        }
+        sum
+    }
+
+    fn inner_stride(&self, strides: &[isize]) -> isize {
+        strides.last().copied().unwrap_or(0)
+    }
+
+    /// Everything of one row.
+    fn row(&self, row: Val, first: Val, end: Val, scalars: Vec<Option<Val>>) -> Result<()> {
+        let ir = &self.ir;
+        let coordinates = self.coordinates(row);
+        let mut known = Row {
+            inputs: vec![None; self.plan.inputs.len()],
+            counters: vec![None; self.plan.counters.len()],
+            outputs: Vec::new(),
+            scalars,
+            first,
+            end,
+        };
+        for (number, output) in self.plan.outputs.iter().enumerate() {
+            let base = self.pointer_word(self.layout.output_word(number));
+            let size = i64::from(stored(output.dtype)?.bytes());
+            let elements = match output.level {
+                Level::Wide => ir.mul(row, self.row_length),
+                _ => row,
+            };
+            known
+                .outputs
+                .push(ir.offset(base, ir.mul(elements, self.long(size))));
+        }
+        for (number, node) in self.plan.nodes.iter().enumerate() {
+            self.row_source(&mut known, number, &node.kind, &coordinates)?;
+        }
+        self.narrow(&mut known, 0)?;
+        for at in 0..self.stages.len() {
+            self.stage(&mut known, at)?;
+            self.narrow(&mut known, at + 1)?;
+        }
+        for (number, output) in self.plan.outputs.iter().enumerate() {
+            if output.level == Level::Narrow {
+                let value = known.scalars[output.node]
+                    .ok_or_else(|| status!(Internal, "a kernel does not compute its output"))?;
+                let raw = elementwise::narrow(ir, output.dtype, value, 1);
+                ir.store(raw, known.outputs[number], stored(output.dtype)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// The place of an input or counter in this row, and its value if it is the same all along the row.
+    fn row_source(&self, row: &mut Row, number: usize, kind: &NodeKind, coordinates: &[Val]) -> Result<()> {
+        let ir = &self.ir;
+        match *kind {
+            NodeKind::Load(input) => {
+                let word = self.layout.input_word(input);
+                let source = &self.plan.inputs[input];
+                let place = ir.offset(self.pointer_word(word), self.along(word, coordinates));
+                row.inputs[input] = Some(place);
+                if self.inner_stride(&source.strides) == 0 {
+                    let raw = ir.load(place, stored(source.dtype)?, 1);
+                    row.scalars[number] = Some(elementwise::widen(ir, source.dtype, raw, 1));
+                }
+            }
+            NodeKind::Counter(counter) => {
+                let word = self.layout.counter_word(counter);
+                let source = &self.plan.counters[counter];
+                let value = ir.add(self.word(word), self.along(word, coordinates));
+                row.counters[counter] = Some(value);
+                if self.inner_stride(&source.strides) == 0 {
+                    let value = ir.trunc(value, Kind::I32, 1);
+                    row.scalars[number] = Some(self.counted(value, source.dtype, 1)?);
+                }
+            }
+            _ => {}
+        }
+        Ok(())
+    }
+
+    /// A count, which fits 31 bits, as an element of a type.
+    pub(super) fn counted(&self, count: Val, dtype: ff_tensor::DataType, lanes: u32) -> Result<Val> {
+        let ir = &self.ir;
+        Ok(match computed(dtype)? {
+            Kind::I32 => count,
+            kind @ (Kind::F32 | Kind::F64) => {
+                elementwise::rounded(ir, dtype, ir.sitofp(count, kind, lanes), lanes)
+            }
+            Kind::I64 => ir.zext(count, Kind::I64, lanes),
+            kind => ir.trunc(count, kind, lanes),
+        })
+    }
+
+    /// The values of rows that so many reductions come before.
+    fn narrow(&self, row: &mut Row, depth: usize) -> Result<()> {
+        for (number, node) in self.plan.nodes.iter().enumerate() {
+            let wanted = node.level == Level::Narrow && self.depths[number] == depth;
+            if wanted && matches!(node.kind, NodeKind::Map(..)) {
+                row.scalars[number] = Some(self.map(number, &row.scalars, 1)?);
+            }
+        }
+        Ok(())
+    }
+
+    /// Scalars that a stage reads, in all lanes.
+    fn splats(&self, row: &Row, stage: &Stage) -> Result<Vec<Option<Val>>> {
+        let mut values = vec![None; self.plan.nodes.len()];
+        let spread = |number: usize| -> Result<Option<Val>> {
+            let kind = computed(self.plan.nodes[number].dtype)?;
+            Ok(row.scalars[number].map(|scalar| self.ir.splat(scalar, kind, self.lanes)))
+        };
+        let mut used: Vec<usize> = stage
+            .nodes
+            .iter()
+            .flat_map(|&node| self.plan.nodes[node].operands.clone())
+            .collect();
+        used.extend(&stage.nodes);
+        used.extend(stage.outputs.iter().map(|&output| self.plan.outputs[output].node));
+        for number in used {
+            if values[number].is_none() {
+                values[number] = spread(number)?;
+            }
+        }
+        Ok(values)
+    }
+
+    fn stage(&self, row: &mut Row, at: usize) -> Result<()> {
+        let stage = &self.stages[at];
+        if stage.outputs.is_empty() && stage.reductions.is_empty() && stage.save.is_empty() {
+            return Ok(());
+        }
+        let values = self.splats(row, stage)?;
+        if self.gpu {
+            self.serial_stage(row, stage, &values)
+        } else if stage.reductions.is_empty() {
+            self.plain_stage(row, stage, &values)
+        } else {
+            self.reducing_stage(row, stage, &values)
+        }
+    }
+
+    /// One element after another.
+    fn serial_stage(&self, row: &mut Row, stage: &Stage, values: &[Option<Val>]) -> Result<()> {
+        let carried = self.starts(stage, 1, 1)?;
+        let totals = self
+            .ir
+            .count_loop((row.first, row.end, 1), &carried, &mut |element, sums| {
+                let operands = self.body(row, stage, values, element, None)?;
+                self.combined(stage, sums, &operands, 1)
+            })?;
+        for (&number, total) in stage.reductions.iter().zip(totals) {
+            row.scalars[number] = Some(self.finished(number, total));
+        }
+        Ok(())
+    }
+
+    /// Whole vectors, then what is left.
+    fn plain_stage(&self, row: &Row, stage: &Stage, values: &[Option<Val>]) -> Result<()> {
+        let ir = &self.ir;
+        let whole = ir.and(
+            ir.sub(row.end, row.first),
+            self.long(!(i64::from(self.lanes) - 1)),
+        );
+        let middle = ir.add(row.first, whole);
+        let step = i64::from(self.lanes);
+        ir.count_loop((row.first, middle, step), &[], &mut |element, _| {
+            self.body(row, stage, values, element, None)?;
+            Ok(Vec::new())
+        })?;
+        ir.count_loop((middle, row.end, step), &[], &mut |element, _| {
+            self.body(row, stage, values, element, Some(row.end))?;
+            Ok(Vec::new())
+        })?;
+        Ok(())
+    }
+
+    /// The start of each reduction, in `count` vectors.
+    fn starts(&self, stage: &Stage, count: u32, lanes: u32) -> Result<Vec<(Val, Kind, u32)>> {
+        let mut starts = Vec::new();
+        for &number in &stage.reductions {
+            let (opcode, dtype) = self.reduction(number)?;
+            let start = elementwise::neutral(&self.ir, opcode, dtype, lanes)?;
+            for _ in 0..count {
+                starts.push((start, computed(dtype)?, lanes));
+            }
+        }
+        Ok(starts)
+    }
+
+    fn reduction(&self, number: usize) -> Result<(ff_hlo::Opcode, ff_tensor::DataType)> {
+        let node = &self.plan.nodes[number];
+        match node.kind {
+            NodeKind::Reduce(opcode) => Ok((opcode, node.dtype)),
+            _ => bail!(Internal, "a kernel reduces what is no reduction"),
+        }
+    }
+
+    fn combined(&self, stage: &Stage, sums: &[Val], values: &[Val], lanes: u32) -> Result<Vec<Val>> {
+        let mut out = Vec::with_capacity(sums.len());
+        for ((&number, &sum), &value) in stage.reductions.iter().zip(sums).zip(values) {
+            let (opcode, dtype) = self.reduction(number)?;
+            out.push(elementwise::combine(&self.ir, opcode, dtype, sum, value, lanes)?);
+        }
+        Ok(out)
+    }
+
+    /// A total as an element of its type.
+    fn finished(&self, number: usize, total: Val) -> Val {
+        elementwise::rounded(&self.ir, self.plan.nodes[number].dtype, total, 1)
+    }
+
+    /// 32 lanes side by side; what is left, and short rows, by way of memory.
+    fn reducing_stage(&self, row: &mut Row, stage: &Stage, values: &[Option<Val>]) -> Result<()> {
+        let (ir, lanes) = (&self.ir, self.lanes);
+        let parts = REDUCE_LANES / lanes;
+        let long_row = ir.icmp(LLVMIntSGE, self.row_length, self.long(SHORT_ROW));
+        let whole = ir.and(self.row_length, self.long(!(i64::from(REDUCE_LANES) - 1)));
+        let middle = ir.select(long_row, whole, self.long(0));
+        let starts = self.starts(stage, parts, lanes)?;
+        let span = i64::from(REDUCE_LANES);
+        let sums = ir.count_loop((self.long(0), middle, span), &starts, &mut |element, sums| {
+            let mut next = vec![self.long(0); sums.len()];
+            for part in 0..parts {
+                let at = ir.add(element, self.long(i64::from(part * lanes)));
+                let operands = self.body(row, stage, values, at, None)?;
+                let pick = |reduction: usize| reduction * parts as usize + part as usize;
+                let before: Vec<Val> = (0..operands.len())
+                    .map(|reduction| sums[pick(reduction)])
+                    .collect();
+                for (reduction, sum) in self
+                    .combined(stage, &before, &operands, lanes)?
+                    .into_iter()
+                    .enumerate()
+                {
+                    next[pick(reduction)] = sum;
+                }
+            }
+            Ok(next)
+        })?;
+        ir.count_loop(
+            (middle, self.row_length, i64::from(lanes)),
+            &[],
+            &mut |element, _| {
+                let operands = self.body(row, stage, values, element, Some(self.row_length))?;
+                for (&number, value) in stage.reductions.iter().zip(operands) {
+                    self.write_tail(number, ir.sub(element, middle), value)?;
+                }
+                Ok(Vec::new())
+            },
+        )?;
+        let rest = ir.sub(self.row_length, middle);
+        let (wide, short, after) = (ir.block(), ir.block(), ir.block());
+        ir.branch(long_row, wide, short);
+        ir.go(wide);
+        let mut folded = Vec::new();
+        for (reduction, &number) in stage.reductions.iter().enumerate() {
+            let start = reduction * parts as usize;
+            folded.push(self.fold_lanes(number, &sums[start..start + parts as usize], rest)?);
+        }
+        let wide = ir.here();
+        ir.jump(after);
+        ir.go(short);
+        let starts = self.starts(stage, 1, 1)?;
+        let serial = ir.count_loop((self.long(0), rest, 1), &starts, &mut |element, sums| {
+            let mut operands = Vec::new();
+            for &number in &stage.reductions {
+                operands.push(self.read_tail(number, element, 1)?);
+            }
+            self.combined(stage, sums, &operands, 1)
+        })?;
+        let short = ir.here();
+        ir.jump(after);
+        ir.go(after);
+        let mut totals = Vec::new();
+        for (reduction, &number) in stage.reductions.iter().enumerate() {
+            let total = ir.phi(computed(self.plan.nodes[number].dtype)?, 1);
+            ir.incoming(total, folded[reduction], wide);
+            ir.incoming(total, serial[reduction], short);
+            totals.push((number, total));
+        }
+        for (number, total) in totals {
+            row.scalars[number] = Some(self.finished(number, total));
+        }
+        Ok(())
+    }
+
+    fn tail(&self, number: usize, element: Val) -> Result<(Val, Kind)> {
+        let base = self.tails[number].ok_or_else(|| status!(Internal, "a reduction has no memory"))?;
+        let kind = in_memory(computed(self.plan.nodes[number].dtype)?);
+        let bytes = self.ir.mul(element, self.long(i64::from(kind.bytes())));
+        Ok((self.ir.offset(base, bytes), kind))
+    }
+
+    fn write_tail(&self, number: usize, element: Val, value: Val) -> Result<()> {
+        let (place, kind) = self.tail(number, element)?;
+        let raw = self.to_memory(value, computed(self.plan.nodes[number].dtype)?, self.lanes);
+        self.ir.store(raw, place, kind);
+        Ok(())
+    }
+
+    fn read_tail(&self, number: usize, element: Val, lanes: u32) -> Result<Val> {
+        let (place, kind) = self.tail(number, element)?;
+        let raw = self.ir.load(place, kind, lanes);
+        Ok(self.of_memory(raw, computed(self.plan.nodes[number].dtype)?, lanes))
+    }
+
+    /// A value in a register as it lies in intermediate memory.
+    pub(super) fn to_memory(&self, value: Val, kind: Kind, lanes: u32) -> Val {
+        if kind == Kind::I1 {
+            self.ir.zext(value, Kind::I8, lanes)
+        } else {
+            value
+        }
+    }
+
+    /// And back.
+    pub(super) fn of_memory(&self, raw: Val, kind: Kind, lanes: u32) -> Val {
+        if kind == Kind::I1 {
+            self.ir.icmp(LLVMIntNE, raw, self.ir.int(Kind::I8, lanes, 0))
+        } else {
+            raw
+        }
+    }
+
+    /// Adds the `rest` elements at the end of a long row to the lanes, then folds the lanes in halves.
+    fn fold_lanes(&self, number: usize, sums: &[Val], rest: Val) -> Result<Val> {
+        let (ir, lanes) = (&self.ir, self.lanes);
+        let (opcode, dtype) = self.reduction(number)?;
+        let mut vectors = Vec::new();
+        for (part, &sum) in sums.iter().enumerate() {
+            let start = self.long(i64::from(part as u32 * lanes));
+            let value = self.read_tail(number, start, lanes)?;
+            let more = elementwise::combine(ir, opcode, dtype, sum, value, lanes)?;
+            let left = ir.trunc(ir.sub(rest, start), Kind::I32, 1);
+            let inside = ir.icmp(
+                LLVMIntSLT,
+                ir.steps(Kind::I32, lanes),
+                ir.splat(left, Kind::I32, lanes),
+            );
+            vectors.push(ir.select(inside, more, sum));
+        }
+        while vectors.len() > 1 {
+            let upper = vectors.split_off(vectors.len() / 2);
+            for (low, high) in vectors.iter_mut().zip(upper) {
+                *low = elementwise::combine(ir, opcode, dtype, *low, high, lanes)?;
+            }
+        }
+        let (mut value, mut width) = (vectors[0], lanes);
+        while width > 1 {
+            width /= 2;
+            let (low, high) = (ir.part(value, 0, width), ir.part(value, width, width));
+            value = elementwise::combine(ir, opcode, dtype, low, high, width)?;
+        }
+        Ok(value)
+    }
+
+    /// The intermediate row of a node, from an element on.
+    fn saved(&self, number: usize, element: Val) -> Result<(Val, Kind)> {
+        let index = self.rows[number].ok_or_else(|| status!(Internal, "a value has no intermediate row"))?;
+        let kind = in_memory(computed(self.plan.nodes[number].dtype)?);
+        let distance = self.word(self.layout.scratch_word());
+        let row = self.ir.mul(distance, self.long(index as i64));
+        let bytes = self.ir.mul(element, self.long(i64::from(kind.bytes())));
+        Ok((self.ir.offset(self.scratch, self.ir.add(row, bytes)), kind))
+    }
+
+    /// Computes a stage from an element on, in all lanes that are before `end`; gives the operands of the reductions.
+    fn body(
+        &self,
+        row: &Row,
+        stage: &Stage,
+        splats: &[Option<Val>],
+        element: Val,
+        end: Option<Val>,
+    ) -> Result<Vec<Val>> {
+        let (ir, lanes) = (&self.ir, self.lanes);
+        let mut values = splats.to_vec();
+        let place = super::lanes::Place::new(self, row, element, end);
+        for &number in &stage.read {
+            let (from, kind) = self.saved(number, element)?;
+            let raw = ir.load(from, kind, lanes);
+            values[number] = Some(self.of_memory(raw, computed(self.plan.nodes[number].dtype)?, lanes));
+        }
+        for &number in &stage.nodes {
+            if values[number].is_some() {
+                continue;
+            }
+            values[number] = Some(match self.plan.nodes[number].kind {
+                NodeKind::Load(input) => place.load(input)?,
+                NodeKind::Counter(counter) => place.count(counter)?,
+                _ => self.map(number, &values, lanes)?,
+            });
+        }
+        let value = |number: usize| {
+            values[number].ok_or_else(|| status!(Internal, "a kernel does not compute what it needs"))
+        };
+        for &number in &stage.save {
+            let (to, kind) = self.saved(number, element)?;
+            let raw = self.to_memory(value(number)?, computed(self.plan.nodes[number].dtype)?, lanes);
+            ir.store(raw, to, kind);
+        }
+        for &output in &stage.outputs {
+            place.store(output, value(self.plan.outputs[output].node)?)?;
+        }
+        stage
+            .reductions
+            .iter()
+            .map(|&number| value(self.plan.nodes[number].operands[0]))
+            .collect()
+    }
+
+    /// Memory for lanes.
+    pub(super) fn buffer(&self, number: usize) -> Result<Val> {
+        self.buffers
+            .get(number)
+            .copied()
+            .ok_or_else(|| status!(Unimplemented, "GPUs have no memory for lanes"))
+    }
+}
+
+/// The kind in which registers of a kind lie in intermediate memory.
+pub(super) fn in_memory(kind: Kind) -> Kind {
+    if kind == Kind::I1 { Kind::I8 } else { kind }
+}
+
+impl<'c> Library<'c> for Emitter<'_, 'c> {
+    fn call(&self, ir: &Ir<'c>, node: usize, operands: &[Val], lanes: u32) -> Result<Val> {
+        let word = self
+            .layout
+            .library_word(node)
+            .ok_or_else(|| status!(Internal, "a kernel calls a function that it was not given"))?;
+        let source = &self.plan.nodes[node];
+        let (operand, result) = (computed(source.operand_dtype)?, computed(source.dtype)?);
+        let out = self.buffer(0)?;
+        let mut arguments = vec![
+            (self.pointer_word(word), Kind::Pointer),
+            (self.word(word + 1), Kind::I64),
+            (out, Kind::Pointer),
+        ];
+        for number in 0..3 {
+            let buffer = self.buffer(1 + number)?;
+            if let Some(&value) = operands.get(number) {
+                ir.store(self.to_memory(value, operand, lanes), buffer, in_memory(operand));
+            }
+            arguments.push((buffer, Kind::Pointer));
+        }
+        arguments.push((self.long(i64::from(lanes)), Kind::I64));
+        ir.call_pointer(self.pointer_word(0), &arguments);
+        let raw = ir.load(out, in_memory(result), lanes);
+        Ok(self.of_memory(raw, result, lanes))
+    }
+}

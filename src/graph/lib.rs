@@ -1,6 +1,7 @@
 //! Graphs: building, import and export, functions, shape inference, optimizer passes. Nothing here runs a graph.
 
 mod builder;
+mod device_spec;
 mod export;
 mod function_text;
 mod functions;
@@ -18,7 +19,9 @@ mod lower_body;
 mod name_index;
 mod names;
 mod order;
+mod partition;
 pub mod passes;
+mod placer;
 mod refiner;
 mod summary;
 #[cfg(test)]
@@ -28,6 +31,7 @@ mod values;
 mod while_loop;
 
 pub use builder::{NodeBuilder, called_by_name, lone_node};
+pub use device_spec::DeviceSpec;
 pub use export::{export_attr, export_graph_def, export_library, export_node_def};
 pub use function_text::function_text;
 pub use functions::{FunctionBody, signature_of};
@@ -38,6 +42,8 @@ pub use import::{ImportOptions, ImportResults, TensorId, import_graph_bytes, imp
 pub use library::FunctionLibrary;
 pub use library_host::LibraryHost;
 pub use names::{CONTROL, is_node_name};
+pub use partition::{TransferEnds, partition, transfer_attrs};
+pub use placer::{PlacementDevice, place};
 pub use refiner::describe;
 pub use summary::op as op_summary;
 pub use values::{constant_value, value_as_shape};

@@ -47,6 +47,8 @@ type AsyncJob = Box<dyn FnOnce() + Send>;
 /// A loop in progress. Lives on the caller's stack; workers hold a pointer only while `active` counts them.
 struct Loop<'a> {
     body: &'a (dyn Fn(usize) + Sync),
+    /// Whether loops inside the body run serially.
+    serial_inside: bool,
     blocks: usize,
     next: AtomicUsize,
     active: AtomicUsize,
@@ -56,7 +58,7 @@ struct Loop<'a> {
 impl Loop<'_> {
     /// Takes blocks until none is left. After a panic the rest is skipped.
     fn work(&self) {
-        let outer = INSIDE_LOOP.with(|inside| inside.replace(true));
+        let outer = INSIDE_LOOP.with(|inside| inside.replace(inside.get() || self.serial_inside));
         loop {
             let block = self.next.fetch_add(1, Ordering::Relaxed);
             if block >= self.blocks {
@@ -162,7 +164,7 @@ impl ThreadPool {
             return body(0..total);
         }
         let size = total.div_ceil(blocks);
-        self.run_loop(total.div_ceil(size), &|block| {
+        self.run_loop(total.div_ceil(size), true, &|block| {
             let start = block * size;
             body(start..total.min(start + size));
         });
@@ -183,7 +185,7 @@ impl ThreadPool {
         let blocks = total.div_ceil(block);
         let run = |index: usize| body(index, index * block..total.min((index + 1) * block));
         if blocks > 1 && self.pays(total as f64 * cost_per_item) {
-            self.run_loop(blocks, &run);
+            self.run_loop(blocks, true, &run);
         } else {
             (0..blocks).for_each(run);
         }
@@ -225,11 +227,21 @@ impl ThreadPool {
         worth.clamp(1, self.threads * BLOCKS_PER_THREAD).min(total)
     }
 
+    /// Calls `body` here and, while this thread is in it, once on each thread that is idle; returns when all calls have
+    /// ended. Calls share work that they find themselves; loops inside them are shared with threads that are idle then.
+    pub fn run_together(&self, body: &(dyn Fn() + Sync)) {
+        if self.threads == 1 || Self::inside_loop() {
+            return body();
+        }
+        self.run_loop(self.threads, false, &|_| body());
+    }
+
     /// Runs `body(0..blocks)` here and on the workers, and returns when all have ended.
-    fn run_loop(&self, blocks: usize, body: &(dyn Fn(usize) + Sync)) {
+    fn run_loop(&self, blocks: usize, serial_inside: bool, body: &(dyn Fn(usize) + Sync)) {
         self.start_workers();
         let task = Loop {
             body,
+            serial_inside,
             blocks,
             next: AtomicUsize::new(0),
             active: AtomicUsize::new(0),

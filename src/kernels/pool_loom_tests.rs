@@ -18,7 +18,7 @@ fn loom_a_loop_runs_every_block_once() {
     in_every_order(3, || {
         let pool = ThreadPool::new(2);
         let hits = [AtomicUsize::new(0), AtomicUsize::new(0)];
-        pool.run_loop(2, &|block| {
+        pool.run_loop(2, true, &|block| {
             hits[block].fetch_add(1, Ordering::Relaxed);
         });
         assert!(hits.iter().all(|hits| hits.load(Ordering::Relaxed) == 1));
@@ -46,7 +46,7 @@ fn loom_two_callers_share_a_worker() {
         pool.start_workers();
         let run = |pool: &ThreadPool| {
             let hits = AtomicUsize::new(0);
-            pool.run_loop(2, &|_| {
+            pool.run_loop(2, true, &|_| {
                 hits.fetch_add(1, Ordering::Relaxed);
             });
             assert_eq!(hits.load(Ordering::Relaxed), 2);

@@ -22,6 +22,15 @@ pub trait Callable: Send + Sync {
 
     /// Runs it to the end on the calling thread, as part of the step that `host` belongs to.
     fn run(&self, host: &dyn KernelHost, arguments: Vec<Tensor>) -> Result<Vec<Tensor>>;
+
+    /// Prepares for many runs in one step, as a loop makes them.
+    fn runner<'a>(&'a self, host: &'a dyn KernelHost) -> Result<Box<dyn Runner + 'a>>;
+}
+
+/// Runs a function again and again as part of one step.
+pub trait Runner {
+    /// Runs it once: takes all of `arguments`, and puts its results into `results`, which is empty.
+    fn run(&mut self, arguments: &mut Vec<Tensor>, results: &mut Vec<Tensor>) -> Result<()>;
 }
 
 /// Looks functions up and does with them what ops need. The graph, a session and the compiler implement it.

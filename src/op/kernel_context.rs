@@ -1,6 +1,8 @@
 //! What a kernel sees while a step runs.
 
-use crate::{Cancellation, FunctionHost, NodeInfo, Prepared, RefVariable, ResourceManager, Value};
+use crate::{
+    Cancellation, FunctionHost, NodeInfo, Prepared, RefVariable, Rendezvous, ResourceManager, Value,
+};
 use ff_kernels::ThreadPool;
 use ff_proto::ConfigProto;
 use ff_tensor::{DataType, Element, ResourceHandle, Result, Shape, Tensor, bail, status};
@@ -41,6 +43,31 @@ pub trait KernelHost: Send + Sync {
     /// What the session was configured with; the default where there is none.
     fn config(&self) -> ConfigProto {
         ConfigProto::default()
+    }
+
+    /// Full names of the devices, by number.
+    fn device_names(&self) -> Vec<String> {
+        vec![self.device_name().to_string()]
+    }
+
+    /// The same step as kernels of the device with this number see it; none for this device.
+    fn on_device(&self, _device: usize) -> Option<&dyn KernelHost> {
+        None
+    }
+
+    /// Where values of this step wait for who receives them. None where a step is a single node.
+    fn rendezvous(&self) -> Option<&Arc<Rendezvous>> {
+        None
+    }
+
+    /// Where the host notes what runs, for plans of functions; of a type that the host knows.
+    fn trace(&self) -> Option<&(dyn Any + Send + Sync)> {
+        None
+    }
+
+    /// Threads for independent branches of a function.
+    fn branch_pool(&self) -> Option<&ThreadPool> {
+        None
     }
 }
 

@@ -20,6 +20,7 @@ mod node;
 mod op_def_builder;
 mod record;
 mod registry;
+mod rendezvous;
 mod resource;
 mod run_one;
 pub mod schema;
@@ -31,7 +32,7 @@ mod value;
 
 pub use attr::{AttrValue, Attrs, FunctionRef};
 pub use cancellation::Cancellation;
-pub use function_host::{Callable, FunctionHost, FunctionSignature};
+pub use function_host::{Callable, FunctionHost, FunctionSignature, Runner};
 pub use gradient_context::{Differentiated, GradientContext, GradientHost, OutputRef};
 pub use kernel_context::{AsyncKernelContext, KernelContext, KernelHost};
 pub use lower_context::LowerContext;
@@ -42,6 +43,7 @@ pub use record::{
     KernelRecord, LowerFn, NativeFn, Op, OpRecord, PrepareContext, PrepareFn, Prepared, ShapeFn,
 };
 pub use registry::Registry;
+pub use rendezvous::{Received, Rendezvous};
 pub use resource::{DEFAULT_CONTAINER, ResourceManager, unique_resource_name};
 pub use run_one::{RunOneHost, run_one};
 pub use shape_context::{HandleShapes, ShapeContext, ShapeHost, Shapes, shape_from_value};

@@ -10,12 +10,12 @@
 use crate::flow::{Flow, FlowKind};
 use crate::frame::Frame;
 use crate::loops::{Loop, Loops, Tag, Turn};
+use crate::mailbox::Mailbox;
 use crate::plan::{Plan, Source};
 use crate::step::{Trace, at_node};
-use crate::straight_line::specialize;
+use crate::straight_line::{Surroundings, specialize};
 use ff_op::{KernelHost, Value};
 use ff_tensor::{Result, Status, status};
-use parking_lot::{Condvar, Mutex};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -39,7 +39,7 @@ pub struct Progress {
     ready: VecDeque<Ready>,
     /// Kernels that were started and have not ended.
     waiting: usize,
-    mailbox: Arc<Mailbox>,
+    mailbox: Arc<Mailbox<(Tag, u32)>>,
     started: bool,
 }
 
@@ -71,7 +71,7 @@ pub fn go_on(
 ) -> Result<()> {
     let wake = progress.mailbox.clone();
     let callback = host.cancellation().on_cancel(move || {
-        wake.arrived.notify_all();
+        wake.wake();
     });
     let mut engine = Engine {
         plan,
@@ -88,16 +88,6 @@ pub fn go_on(
     }
     host.cancellation().forget(callback);
     result
-}
-
-/// The end of a kernel that waited: where it ran, which it was, and what it gave.
-type Ended = (Tag, u32, Result<Vec<Value>>);
-
-/// Ends of kernels that waited.
-#[derive(Default)]
-struct Mailbox {
-    ended: Mutex<VecDeque<Ended>>,
-    arrived: Condvar,
 }
 
 /// A node to run (or to pass over, when dead) in a turn.
@@ -117,7 +107,7 @@ struct Engine<'a> {
     progress: &'a mut Progress,
 }
 
-impl Engine<'_> {
+impl<'e> Engine<'e> {
     fn run(&mut self, feeds: &[u32], enough: &dyn Fn(&Frame) -> bool) -> Result<()> {
         self.start(feeds);
         loop {
@@ -132,6 +122,13 @@ impl Engine<'_> {
                 return Ok(());
             }
             self.take_mail(true)?;
+        }
+    }
+
+    fn surroundings(&self) -> Surroundings<'e> {
+        Surroundings {
+            host: self.host,
+            trace: self.trace,
         }
     }
 
@@ -236,9 +233,11 @@ impl Engine<'_> {
         let instruction = &self.plan.instructions[number as usize];
         let mut outputs: SmallVec<[Value; 2]> = SmallVec::new();
         outputs.resize_with(instruction.output_uses.len(), Value::default);
-        if dead {
+        // A dead value is sent as such: who receives it must hear.
+        if dead && self.flow.nodes[number as usize].kind != FlowKind::Send {
             return self.finish(tag, number, &mut outputs, true);
         }
+        let host = self.surroundings().host_of(instruction);
         let name = |error: Status| at_node(error, instruction.executable.node());
         let mut inputs = self.gather(tag, number).map_err(name)?;
         if instruction.executable.is_asynchronous() {
@@ -248,7 +247,7 @@ impl Engine<'_> {
         let specialization = match remembered.find(&inputs) {
             Some(specialization) => specialization.clone(),
             None => {
-                let made = specialize(self.plan, instruction, &inputs, self.host).map_err(name)?;
+                let made = specialize(self.plan, instruction, &inputs, host).map_err(name)?;
                 remembered.add(made.clone());
                 made
             }
@@ -256,10 +255,10 @@ impl Engine<'_> {
         let start = self.trace.map(|_| Trace::now());
         instruction
             .executable
-            .run(&specialization, &mut inputs, &mut outputs, self.host)
+            .run(&specialization, &mut inputs, &mut outputs, host)
             .map_err(name)?;
         if let (Some(trace), Some(start)) = (self.trace, start) {
-            trace.record(instruction.executable.node(), start, &outputs);
+            trace.record_on(instruction, host.device_name(), start, &outputs);
         }
         self.finish(tag, number, &mut outputs, false)
     }
@@ -282,8 +281,9 @@ impl Engine<'_> {
     }
 
     fn start_waiting(&mut self, tag: Tag, number: u32, inputs: Vec<Value>) -> Result<()> {
-        let executable = &self.plan.instructions[number as usize].executable;
-        let host = self.host.share().ok_or_else(|| {
+        let instruction = &self.plan.instructions[number as usize];
+        let executable = &instruction.executable;
+        let host = self.surroundings().host_of(instruction).share().ok_or_else(|| {
             at_node(
                 status!(Internal, "nothing may wait in this step"),
                 executable.node(),
@@ -291,32 +291,20 @@ impl Engine<'_> {
         })?;
         let mailbox = self.progress.mailbox.clone();
         self.progress.waiting += 1;
-        executable.start(
-            inputs,
-            host,
-            Box::new(move |result| {
-                mailbox.ended.lock().push_back((tag, number, result));
-                mailbox.arrived.notify_all();
-            }),
-        );
+        let done = move |ended| mailbox.put((tag, number), ended);
+        executable.start(inputs, host, Box::new(done));
         Ok(())
     }
 
     /// Takes in the ends of kernels that waited; with `wait`, at least one.
     fn take_mail(&mut self, wait: bool) -> Result<()> {
-        let mut ended = {
-            let mut ended = self.progress.mailbox.ended.lock();
-            while wait && ended.is_empty() {
-                self.host.cancellation().check()?;
-                // Bounded, because a cancellation may come between the check and the wait.
-                self.progress
-                    .mailbox
-                    .arrived
-                    .wait_for(&mut ended, std::time::Duration::from_millis(100));
-            }
-            std::mem::take(&mut *ended)
-        };
-        while let Some((tag, number, result)) = ended.pop_front() {
+        let mut ended = self.progress.mailbox.take();
+        while wait && ended.is_empty() {
+            self.host.cancellation().check()?;
+            self.progress.mailbox.wait();
+            ended = self.progress.mailbox.take();
+        }
+        while let Some(((tag, number), result)) = ended.pop_front() {
             self.progress.waiting -= 1;
             let node = self.plan.instructions[number as usize].executable.node();
             let mut outputs: SmallVec<[Value; 2]> = result.map_err(|error| at_node(error, node))?.into();

@@ -83,6 +83,7 @@ impl EagerContext {
         let state = SessionState {
             devices: (0..options.cpu_devices()).map(Device::cpu).collect(),
             pool: shared_pool(options.intra_op_threads()),
+            branch_pool: None,
             node_states: Mutex::default(),
             config: options.config.clone(),
         };

@@ -1,11 +1,12 @@
 //! Runs a plan: checks and sets feeds, picks the engine, collects fetches.
 
-use crate::dataflow;
-use crate::plan::{Fetch, Plan};
+use crate::frame::Frame;
+use crate::parallel::{self, Way};
+use crate::plan::{Engine, Fetch, Plan};
 use crate::step::Trace;
-use crate::straight_line;
+use crate::{dataflow, straight_line, structured_run, waiting};
 use ff_op::{KernelHost, Value};
-use ff_tensor::{Result, Tensor, ensure, status};
+use ff_tensor::{Result, Status, Tensor, ensure, status};
 
 /// Runs a plan on the calling thread until its end. `feeds` are in the plan's order, and so are the results.
 pub fn run(
@@ -23,18 +24,25 @@ pub fn run(
 fn run_in(
     plan: &Plan,
     feeds: Vec<Tensor>,
-    frame: &mut crate::frame::Frame,
+    frame: &mut Frame,
     host: &dyn KernelHost,
     trace: Option<&Trace>,
 ) -> Result<Vec<Tensor>> {
-    ensure!(
-        feeds.len() == plan.feeds.len(),
-        Internal,
-        "{} values for {} feeds",
-        feeds.len(),
-        plan.feeds.len()
-    );
-    for (index, (tensor, &(slot, dtype))) in feeds.into_iter().zip(&plan.feeds).enumerate() {
+    feed(plan, feeds, frame)?;
+    engine(plan, frame, host, trace)?;
+    plan.fetches
+        .iter()
+        .map(|fetch| fetched(plan, frame, *fetch))
+        .collect()
+}
+
+/// Puts feeds into their slots. INVALID_ARGUMENT for another type.
+pub fn feed(plan: &Plan, feeds: impl IntoIterator<Item = Tensor>, frame: &mut Frame) -> Result<()> {
+    let mut count = 0;
+    for (index, tensor) in feeds.into_iter().enumerate() {
+        let Some(&(slot, dtype)) = plan.feeds.get(index) else {
+            return Err(wrong_number(index + 1, plan));
+        };
         ensure!(
             tensor.dtype() == dtype,
             InvalidArgument,
@@ -42,19 +50,41 @@ fn run_in(
             tensor.dtype()
         );
         frame.values[slot as usize] = Value::Tensor(tensor);
+        count += 1;
     }
-    match &plan.flow {
-        Some(flow) => dataflow::run(plan, flow, frame, host, trace)?,
-        None => straight_line::run(plan, frame, host, trace)?,
+    ensure!(
+        count == plan.feeds.len(),
+        Internal,
+        "{}",
+        wrong_number(count, plan).message()
+    );
+    Ok(())
+}
+
+#[cold]
+fn wrong_number(count: usize, plan: &Plan) -> Status {
+    status!(Internal, "{count} values for {} feeds", plan.feeds.len())
+}
+
+/// Runs a plan in a frame whose feeds are set.
+pub fn engine(plan: &Plan, frame: &mut Frame, host: &dyn KernelHost, trace: Option<&Trace>) -> Result<()> {
+    match &plan.engine {
+        Engine::StraightLine(tuning) => {
+            let pool = host.branch_pool().filter(|_| trace.is_none());
+            let way = pool.map_or(Way::InOrder, |pool| tuning.way(pool.threads()));
+            match (way, pool) {
+                (Way::InOrder, _) | (_, None) => straight_line::run(plan, frame, host, trace),
+                (way, Some(pool)) => parallel::run_tuned(plan, tuning, frame, host, way, pool),
+            }
+        }
+        Engine::Structured(structured) => structured_run::run(plan, structured, frame, host, trace),
+        Engine::Waiting(waits) => waiting::run(plan, waits, frame, host, trace),
+        Engine::Dataflow(flow) => dataflow::run(plan, flow, frame, host, trace),
     }
-    plan.fetches
-        .iter()
-        .map(|fetch| fetched(plan, frame, *fetch))
-        .collect()
 }
 
 /// The value of a fetch once the plan has run.
-pub fn fetched(plan: &Plan, frame: &crate::frame::Frame, fetch: Fetch) -> Result<Tensor> {
+pub fn fetched(plan: &Plan, frame: &Frame, fetch: Fetch) -> Result<Tensor> {
     match fetch {
         Fetch::Constant(constant) => Ok(plan.constants[constant as usize].clone()),
         Fetch::Slot(slot) => match &frame.values[slot as usize] {

@@ -22,6 +22,8 @@ pub enum FlowKind {
     Exit,
     /// Hands its value to the next turn of a loop.
     NextIteration,
+    /// Sends its value to another place, also when it is dead.
+    Send,
 }
 
 impl FlowKind {
@@ -34,6 +36,7 @@ impl FlowKind {
             "Enter" => FlowKind::Enter,
             "Exit" => FlowKind::Exit,
             "NextIteration" => FlowKind::NextIteration,
+            "Send" | "_Send" | "_HostSend" if instruction.output_uses.is_empty() => FlowKind::Send,
             _ => FlowKind::Plain,
         }
     }

@@ -1,10 +1,14 @@
 //! Functions of a session's graph, made ready to run: each body gets a plan of its own, kept by name and attributes.
 
 use crate::executor;
-use crate::plan::{Plan, Signature};
+use crate::frame::Frame;
+use crate::plan::{Fetch, Plan, Signature};
+use crate::step::Trace;
 use ff_graph::{FunctionBody, FunctionLibrary};
 use ff_hlo::{Builder, Op as HloOp};
-use ff_op::{Callable, FunctionHost, FunctionRef, FunctionSignature, HandleShapes, KernelHost, Registry};
+use ff_op::{
+    Callable, FunctionHost, FunctionRef, FunctionSignature, HandleShapes, KernelHost, Registry, Runner, Value,
+};
 use ff_proto::FunctionDefLibrary;
 use ff_tensor::{PartialShape, Result, Tensor, ensure, status};
 use parking_lot::RwLock;
@@ -117,22 +121,14 @@ impl Callable for Function {
 
     fn run(&self, host: &dyn KernelHost, arguments: Vec<Tensor>) -> Result<Vec<Tensor>> {
         let _nested = Nested::enter(&self.name)?;
-        let plan = self.plan.get_or_init(|| {
-            let signature = Signature {
-                feeds: self.body.arguments().into(),
-                fetches: self.body.results().into(),
-                targets: self.body.targets().into(),
-            };
-            Plan::build(self.body.graph(), &signature, host)
-        });
-        let plan = plan.as_ref().map_err(Clone::clone)?;
+        let plan = self.plan(host)?;
         let depth = DEPTH.get();
         if !depth.is_multiple_of(CALLS_PER_STACK) {
-            return executor::run(plan, arguments, host, None);
+            return executor::run(plan, arguments, host, trace_of(host));
         }
         let go_on = || {
             DEPTH.set(depth);
-            executor::run(plan, arguments, host, None)
+            executor::run(plan, arguments, host, trace_of(host))
         };
         std::thread::scope(|scope| {
             let thread = std::thread::Builder::new()
@@ -149,6 +145,104 @@ impl Callable for Function {
                 .join()
                 .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
+    }
+
+    fn runner<'a>(&'a self, host: &'a dyn KernelHost) -> Result<Box<dyn Runner + 'a>> {
+        // Where a thread of its own may be needed, each run decides.
+        if (DEPTH.get() + 1).is_multiple_of(CALLS_PER_STACK) || DEPTH.get() + 1 >= MAX_DEPTH {
+            return Ok(Box::new(EachRun { function: self, host }));
+        }
+        let plan = self.plan(host)?;
+        Ok(Box::new(InFrame {
+            name: &self.name,
+            plan,
+            frame: plan.take_frame(),
+            moved: movable(&plan.fetches),
+            host,
+        }))
+    }
+}
+
+impl Function {
+    fn plan(&self, host: &dyn KernelHost) -> Result<&Plan> {
+        let plan = self.plan.get_or_init(|| {
+            let signature = Signature {
+                feeds: self.body.arguments().into(),
+                fetches: self.body.results().into(),
+                targets: self.body.targets().into(),
+            };
+            Plan::build(self.body.graph(), &signature, host)
+        });
+        plan.as_ref().map_err(Clone::clone)
+    }
+}
+
+/// Where a host notes what runs.
+fn trace_of(host: &dyn KernelHost) -> Option<&Trace> {
+    host.trace()?.downcast_ref()
+}
+
+/// Calls a function as any caller does.
+struct EachRun<'a> {
+    function: &'a Function,
+    host: &'a dyn KernelHost,
+}
+
+impl Runner for EachRun<'_> {
+    fn run(&mut self, arguments: &mut Vec<Tensor>, results: &mut Vec<Tensor>) -> Result<()> {
+        results.extend(self.function.run(self.host, std::mem::take(arguments))?);
+        Ok(())
+    }
+}
+
+/// Runs a function's plan in one frame.
+struct InFrame<'a> {
+    name: &'a str,
+    plan: &'a Plan,
+    frame: Frame,
+    /// Whether each result can be moved out of its slot: no later one is in the same.
+    moved: Vec<bool>,
+    host: &'a dyn KernelHost,
+}
+
+fn movable(fetches: &[Fetch]) -> Vec<bool> {
+    let is_last = |index: usize, fetch: &Fetch| {
+        let slot = fetch.slot();
+        fetches[index + 1..].iter().all(|later| later.slot() != slot)
+    };
+    fetches
+        .iter()
+        .enumerate()
+        .map(|(index, fetch)| is_last(index, fetch))
+        .collect()
+}
+
+impl Runner for InFrame<'_> {
+    fn run(&mut self, arguments: &mut Vec<Tensor>, results: &mut Vec<Tensor>) -> Result<()> {
+        let _nested = Nested::enter(self.name)?;
+        executor::feed(self.plan, arguments.drain(..), &mut self.frame)?;
+        executor::engine(self.plan, &mut self.frame, self.host, trace_of(self.host))?;
+        for (fetch, &moved) in self.plan.fetches.iter().zip(&self.moved) {
+            let place = fetch.slot().filter(|_| moved);
+            let place = place.and_then(|slot| self.frame.values.get_mut(slot as usize));
+            match place {
+                Some(place) if matches!(place, Value::Tensor(_)) => {
+                    if let Value::Tensor(tensor) = std::mem::take(place) {
+                        results.push(tensor);
+                    }
+                }
+                _ => results.push(executor::fetched(self.plan, &self.frame, *fetch)?),
+            }
+        }
+        self.frame.clear();
+        Ok(())
+    }
+}
+
+impl Drop for InFrame<'_> {
+    fn drop(&mut self) {
+        let none = Frame::new(0, 0);
+        self.plan.return_frame(std::mem::replace(&mut self.frame, none));
     }
 }
 

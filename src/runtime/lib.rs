@@ -1,8 +1,9 @@
 //! Running graphs: devices, plans, engines, sessions, SavedModels.
 //!
 //! [`Session::run`] looks up (or builds) a [`Plan`] and gives it to an engine. The straight-line engine runs
-//! instructions in order on the caller's thread; the dataflow engine runs nodes as their inputs arrive, for graphs
-//! with v1 control flow and for nodes that wait.
+//! instructions in order on the caller's thread, or branches in parallel where that pays; the structured one does so for
+//! v1 loops of the usual shape; the waiting one goes on without nodes that wait; and the dataflow engine runs nodes as
+//! their inputs arrive, for whatever else v1 control flow allows and for partial runs.
 
 mod dataflow;
 mod device;
@@ -12,16 +13,25 @@ mod flow;
 mod frame;
 mod functions;
 mod loops;
+mod mailbox;
 mod options;
+mod parallel;
 mod partial;
 mod placement;
 mod plan;
 mod planner;
+pub mod profile;
 mod saved_model;
 mod session;
 mod slots;
 mod step;
 mod straight_line;
+mod structured;
+mod structured_run;
+mod structured_uses;
+mod trace;
+mod transfer;
+mod waiting;
 mod watchdog;
 
 pub use device::Device;

@@ -25,6 +25,12 @@ impl SessionOptions {
         usize::try_from(self.config.intra_op_parallelism_threads).unwrap_or(1)
     }
 
+    /// Threads for ops that do not wait for each other, the caller's included; 0 means one for each core. None when the
+    /// caller's thread runs all of them.
+    pub fn inter_op_threads(&self) -> Option<usize> {
+        usize::try_from(self.config.inter_op_parallelism_threads).ok()
+    }
+
     /// Number of CPU devices, at least one.
     pub fn cpu_devices(&self) -> usize {
         let count = self.config.device_count.get("CPU").copied().unwrap_or(1);

@@ -32,7 +32,7 @@ impl PartialRuns {
     pub fn clear(&self, cause: &Status) {
         let runs = std::mem::take(&mut *self.runs.lock());
         for run in runs.values() {
-            run.step.cancellation.cancel(cause.clone());
+            run.step.cancellation().cancel(cause.clone());
         }
     }
 
@@ -71,16 +71,16 @@ impl Session {
         let step = self.new_step();
         let (plan, handle) = {
             let graph = self.graph.lock();
-            self.check(&graph, &signature)?;
-            let plan = crate::planner::plan_partial(&graph, &signature, &self.options, &*step)?;
+            let placed = self.check_and_place(&graph, &signature)?;
+            let placed = placed.as_ref().unwrap_or(&graph);
+            let plan = crate::planner::plan_partial(placed, &signature, &self.options, &*step)?;
             (plan, format!("{};{number}", describe(&graph, &signature)))
         };
         let numbered = |outputs: &[OutputRef]| {
             let pairs = outputs.iter().enumerate();
             pairs.map(|(index, output)| (*output, (index, false))).collect()
         };
-        let flow = plan.flow.as_ref();
-        let flow = flow.ok_or_else(|| status!(Internal, "a partial run has no flow"))?;
+        let flow = plan.flow()?;
         let state = State {
             frame: Frame::new(plan.slots, plan.instructions.len()),
             progress: Progress::new(&plan, flow),
@@ -123,7 +123,7 @@ impl Session {
             self.partial_runs.runs.lock().remove(handle);
         }
         if let Err(error) = &result {
-            run.step.cancellation.cancel(error.clone());
+            run.step.cancellation().cancel(error.clone());
         }
         result
     }
@@ -139,7 +139,7 @@ impl Session {
             return Err(error.clone());
         }
         let timeout = self.time_limit(None);
-        let cancellation = &run.step.cancellation;
+        let cancellation = run.step.cancellation();
         let _watch = timeout.map(|timeout| crate::watchdog::watch(cancellation, timeout, timed_out()));
         let slots = state.bring(&run.plan, feeds)?;
         let wanted: Vec<Fetch> = fetches
@@ -171,8 +171,7 @@ impl PartialRun {
         enough: &dyn Fn(&Frame) -> bool,
     ) -> Result<Vec<Tensor>> {
         let plan = &self.plan;
-        let flow = plan.flow.as_ref();
-        let flow = flow.ok_or_else(|| status!(Internal, "a partial run has no flow"))?;
+        let flow = plan.flow()?;
         let (frame, progress) = (&mut state.frame, &mut state.progress);
         dataflow::go_on(plan, flow, frame, progress, slots, enough, &*self.step, None)?;
         wanted

@@ -4,7 +4,11 @@
 
 use crate::flow::{Flow, FlowKind};
 use crate::frame::Frame;
+use crate::parallel::Tuning;
 use crate::slots::{self, Classes};
+use crate::structured::Structured;
+use crate::transfer;
+use crate::waiting::Waits;
 use ff_graph::{Graph, NodeId};
 use ff_op::{Executable, KernelHost, OutputRef, Specialization};
 use ff_tensor::{DataType, Result, Status, Tensor, bail, ensure, status};
@@ -64,6 +68,22 @@ pub struct Instruction {
     pub control_outputs: Vec<u32>,
     /// Number of its class: see [`Plan::classes`].
     pub class: u32,
+    /// The device that it runs on; none for that of the caller.
+    pub device: Option<u16>,
+    /// Whether it is a merge, which runs when one input is there.
+    pub is_merge: bool,
+}
+
+/// How a plan runs.
+pub enum Engine {
+    /// In order, or in parallel where that was found to pay.
+    StraightLine(Box<Tuning>),
+    /// In order, loops and conditionals as nested regions.
+    Structured(Box<Structured>),
+    /// In order as far as kernels need not wait.
+    Waiting(Box<Waits>),
+    /// As inputs arrive.
+    Dataflow(Box<Flow>),
 }
 
 /// A value that a fetch gives.
@@ -73,6 +93,16 @@ pub enum Fetch {
     Slot(u32),
     /// A constant of the plan.
     Constant(u32),
+}
+
+impl Fetch {
+    /// The slot, if it is in one.
+    pub fn slot(&self) -> Option<u32> {
+        match self {
+            Fetch::Slot(slot) => Some(*slot),
+            Fetch::Constant(_) => None,
+        }
+    }
 }
 
 /// See the module.
@@ -90,8 +120,8 @@ pub struct Plan {
     /// Specializations that any frame has worked out, by class. Nodes of one op with equal attributes are of one class:
     /// what is worked out for one serves all.
     pub classes: Vec<Mutex<Vec<Arc<Specialization>>>>,
-    /// For plans in which some node may wait for another of the same step: how values flow.
-    pub flow: Option<Flow>,
+    /// How it runs.
+    pub engine: Engine,
     frames: Mutex<Vec<Frame>>,
 }
 
@@ -102,13 +132,21 @@ impl Plan {
     /// Works out the plan. `host` makes kernel instances; errors name every op that has no kernel.
     pub fn build(graph: &Graph, signature: &Signature, host: &dyn KernelHost) -> Result<Plan> {
         let order = checked_order(graph, signature)?;
-        Assembly::new(graph, signature).assemble(&order, host, false)
+        Assembly::new(graph, signature, host).assemble(&order, host, false)
     }
 
     /// As [`Plan::build`], and always with a flow: such a plan can stop where feeds have not come.
     pub fn build_partial(graph: &Graph, signature: &Signature, host: &dyn KernelHost) -> Result<Plan> {
         let order = checked_order(graph, signature)?;
-        Assembly::new(graph, signature).assemble(&order, host, true)
+        Assembly::new(graph, signature, host).assemble(&order, host, true)
+    }
+
+    /// How values flow, for a plan that runs as inputs arrive. INTERNAL for another.
+    pub fn flow(&self) -> Result<&Flow> {
+        match &self.engine {
+            Engine::Dataflow(flow) => Ok(flow),
+            _ => Err(status!(Internal, "a partial run has no flow")),
+        }
     }
 
     /// A frame to run in: one used before, if there is one.
@@ -271,12 +309,27 @@ struct Assembly<'a> {
     constants: Vec<Tensor>,
     classes: Classes,
     slots: u32,
+    /// Numbers of devices by full name; nothing where there is one only.
+    devices: FxHashMap<String, u16>,
+    /// Slots of values that were brought to other devices.
+    transferred: FxHashMap<(u32, u16), u32>,
+    /// The device that each slot's value is on.
+    slot_devices: FxHashMap<u32, Option<u16>>,
 }
 
 impl<'a> Assembly<'a> {
-    fn new(graph: &'a Graph, signature: &'a Signature) -> Assembly<'a> {
+    fn new(graph: &'a Graph, signature: &'a Signature, host: &dyn KernelHost) -> Assembly<'a> {
+        let names = host.device_names();
+        let devices = if names.len() > 1 {
+            names.into_iter().zip(0u16..).collect()
+        } else {
+            FxHashMap::default()
+        };
         Assembly {
             graph,
+            devices,
+            transferred: FxHashMap::default(),
+            slot_devices: FxHashMap::default(),
             signature,
             node_slots: FxHashMap::default(),
             node_constants: FxHashMap::default(),
@@ -302,18 +355,17 @@ impl<'a> Assembly<'a> {
             if self.node_constants.contains_key(&id) {
                 continue;
             }
+            let mut instruction = self.instruction(id, host)?;
+            if !self.devices.is_empty() {
+                self.bring_inputs(&mut instruction, &mut instructions, host)?;
+            }
             numbers.insert(id, instructions.len() as u32);
-            instructions.push(self.instruction(id, host)?);
+            instructions.push(instruction);
         }
         let mut fetches = self.fetches()?;
         mark_uses(&mut instructions, &fetches, self.slots);
-        let mut flow = None;
-        if partial || instructions.iter().any(needs_dataflow) {
-            self.link(order, &numbers, &mut instructions);
-            flow = Some(Flow::of(&instructions, &fetches, self.slots as usize)?);
-        } else {
-            self.slots = slots::share(&mut instructions, &mut fetches, feeds.len() as u32, self.slots);
-        }
+        self.link(order, &numbers, &mut instructions);
+        let engine = self.engine(&mut instructions, &mut fetches, feeds.len() as u32, partial)?;
         Ok(Plan {
             instructions,
             slots: self.slots as usize,
@@ -321,9 +373,97 @@ impl<'a> Assembly<'a> {
             fetches,
             constants: self.constants,
             classes: (0..self.classes.len()).map(|_| Mutex::default()).collect(),
-            flow,
+            engine,
             frames: Mutex::default(),
         })
+    }
+
+    /// Chooses the engine, and numbers the slots as it wants them.
+    fn engine(
+        &mut self,
+        instructions: &mut [Instruction],
+        fetches: &mut [Fetch],
+        feeds: u32,
+        partial: bool,
+    ) -> Result<Engine> {
+        let slots = self.slots as usize;
+        let has_flow = instructions
+            .iter()
+            .any(|instruction| FlowKind::of(instruction) != FlowKind::Plain);
+        if partial || has_flow {
+            let flow = Flow::of(instructions, fetches, slots)?;
+            let regions = if partial {
+                None
+            } else {
+                Structured::of(&flow, instructions, fetches, &mut self.constants)
+            };
+            return Ok(match regions {
+                Some(structured) => Engine::Structured(Box::new(structured)),
+                None => Engine::Dataflow(Box::new(flow)),
+            });
+        }
+        if instructions
+            .iter()
+            .any(|instruction| instruction.executable.is_asynchronous())
+        {
+            let fetched: Vec<u32> = fetches.iter().filter_map(Fetch::slot).collect();
+            return Ok(Engine::Waiting(Box::new(Waits::of(
+                instructions,
+                &fetched,
+                slots,
+            ))));
+        }
+        self.slots = slots::share(instructions, fetches, feeds, self.slots);
+        Ok(Engine::StraightLine(Box::new(Tuning::new(instructions))))
+    }
+
+    /// Puts transfers before an instruction that reads values of other devices.
+    fn bring_inputs(
+        &mut self,
+        instruction: &mut Instruction,
+        instructions: &mut Vec<Instruction>,
+        host: &dyn KernelHost,
+    ) -> Result<()> {
+        let to = instruction.device;
+        let outputs = instruction.output_uses.len() as u32;
+        for output in 0..outputs {
+            self.slot_devices.insert(instruction.first_output + output, to);
+        }
+        let Some(to) = to else { return Ok(()) };
+        let reader = instruction.executable.node().clone();
+        for (index, input) in instruction.inputs.iter_mut().enumerate() {
+            let Source::Slot { slot, .. } = input.source else {
+                continue;
+            };
+            // A value of no device of its own is where the caller is; one that is not made yet comes around a loop.
+            let from = self.slot_devices.get(&slot).copied().flatten();
+            let Some(from) = from.filter(|from| *from != to && !input.is_ref) else {
+                continue;
+            };
+            let brought = match self.transferred.get(&(slot, to)) {
+                Some(&brought) => brought,
+                None => {
+                    let names = host.device_names();
+                    let ends = [&names[usize::from(from)], &names[usize::from(to)]];
+                    let number = self.transferred.len();
+                    let pair = transfer::pair(&reader, index, ends, number, host)?;
+                    let [send, receive] = pair;
+                    let (sent, received) = (self.slots, self.slots + 1);
+                    self.slots += 2;
+                    let class = self.classes.of(send.node());
+                    instructions.push(transfer::instruction(send, slot, sent, from, class));
+                    let class = self.classes.of(receive.node());
+                    instructions.push(transfer::instruction(receive, sent, received, to, class));
+                    self.transferred.insert((slot, to), received);
+                    received
+                }
+            };
+            input.source = Source::Slot {
+                slot: brought,
+                last: false,
+            };
+        }
+        Ok(())
     }
 
     fn assign_slots(&mut self, order: &[NodeId]) -> Result<()> {
@@ -381,6 +521,8 @@ impl<'a> Assembly<'a> {
             control_inputs: 0,
             control_outputs: Vec::new(),
             class: self.classes.of(&node.info),
+            device: self.devices.get(&node.info.device).copied(),
+            is_merge: matches!(node.info.op_name(), "Merge" | "RefMerge"),
         })
     }
 
@@ -436,9 +578,4 @@ fn mark_uses(instructions: &mut [Instruction], fetches: &[Fetch], slots: u32) {
             *count = uses[first + index];
         }
     }
-}
-
-/// Whether an instruction may wait for another, or decides which others run.
-fn needs_dataflow(instruction: &Instruction) -> bool {
-    instruction.executable.is_asynchronous() || FlowKind::of(instruction) != FlowKind::Plain
 }

@@ -34,7 +34,7 @@ pub fn plan_partial(
 }
 
 /// The graph after the passes, and the goal in it.
-fn optimized(
+pub fn optimized(
     graph: &Graph,
     signature: &Signature,
     options: &SessionOptions,

@@ -9,7 +9,8 @@ use crate::functions::Functions;
 use crate::options::{SessionOptions, milliseconds};
 use crate::partial::PartialRuns;
 use crate::plan::{Plan, Signature};
-use crate::step::{Step, Trace};
+use crate::profile;
+use crate::step::Step;
 use ff_graph::{Graph, NodeId};
 use ff_jit::{Mode, Policy};
 use ff_kernels::ThreadPool;
@@ -36,6 +37,8 @@ pub struct SessionState {
     pub devices: Vec<Device>,
     /// Threads for work within an op.
     pub pool: Arc<ThreadPool>,
+    /// Threads for ops that do not wait for each other; none where they run one after the other.
+    pub branch_pool: Option<Arc<ThreadPool>>,
     /// State of stateful nodes by node name: never in a plan, so that all plans advance the same streams.
     pub node_states: NodeStates,
     /// What the session was configured with.
@@ -93,9 +96,12 @@ impl Session {
         );
         let devices = (0..options.cpu_devices()).map(Device::cpu).collect();
         let pool = shared_pool(options.intra_op_threads());
+        let branch_pool = options.inter_op_threads().filter(|&threads| threads != 1);
+        let branch_pool = branch_pool.map(shared_pool).filter(|pool| pool.threads() > 1);
         let state = Arc::new(SessionState {
             devices,
             pool,
+            branch_pool,
             node_states: NodeStates::default(),
             config: options.config.clone(),
         });
@@ -138,12 +144,15 @@ impl Session {
             fetches: request.fetches.into(),
             targets: request.targets.into(),
         };
-        let step = self.new_step();
-        let kept = self.plan(signature, &step, traced(request))?;
+        let step = self.step(traced(request) || self.builds_cost_model(request));
+        let kept = self.plan(&signature, &step, step.recorded().is_some())?;
         let feeds = request.feeds.iter().map(|(_, tensor)| tensor.clone()).collect();
-        let trace = traced(request).then(Trace::default);
-        let outputs = self.execute(&kept.plan, feeds, &step, request, trace.as_ref())?;
-        let metadata = request.want_metadata.then(|| self.metadata(trace, request));
+        let outputs = self.execute(&kept.plan, feeds, &step, request)?;
+        let metadata = if request.want_metadata {
+            Some(self.metadata(&signature, &step, request)?)
+        } else {
+            None
+        };
         Ok(RunResponse { outputs, metadata })
     }
 
@@ -159,11 +168,18 @@ impl Session {
 
     /// A step of this session.
     pub(crate) fn new_step(&self) -> Arc<Step> {
-        Step::new(
-            self.next_step.fetch_add(1, Ordering::Relaxed),
-            self.state.clone(),
-            self.functions.clone(),
-        )
+        self.step(false)
+    }
+
+    fn step(&self, traced: bool) -> Arc<Step> {
+        let number = self.next_step.fetch_add(1, Ordering::Relaxed);
+        Step::new(number, self.state.clone(), self.functions.clone(), traced)
+    }
+
+    /// Whether the costs of nodes are wanted of a run, as the session's options say.
+    fn builds_cost_model(&self, request: &RunRequest) -> bool {
+        let options = self.options.config.graph_options.as_ref();
+        request.want_metadata && options.is_some_and(|options| options.build_cost_model > 0)
     }
 
     /// How long a step may take.
@@ -178,13 +194,17 @@ impl Session {
         feeds: Vec<Tensor>,
         step: &Arc<Step>,
         request: &RunRequest,
-        trace: Option<&Trace>,
     ) -> Result<Vec<Tensor>> {
         let timeout = self.time_limit(request.options);
-        let _watch = timeout.map(|timeout| crate::watchdog::watch(&step.cancellation, timeout, timed_out()));
-        self.running.lock().insert(step.id, step.cancellation.clone());
-        let result = executor::run(plan, feeds, &**step, trace);
-        self.running.lock().remove(&step.id);
+        let cancellation = step.cancellation();
+        let _watch = timeout.map(|timeout| crate::watchdog::watch(cancellation, timeout, timed_out()));
+        self.running.lock().insert(step.id(), cancellation.clone());
+        // One that was closed since this run began has not seen it.
+        if self.closed.load(Ordering::Acquire) {
+            cancellation.cancel(status!(Cancelled, "Session was closed"));
+        }
+        let result = executor::run(plan, feeds, &**step, step.recorded());
+        self.running.lock().remove(&step.id());
         // Which node was waiting says nothing: all were stopped.
         let is_late =
             |error: &Status| error.code() == Code::DeadlineExceeded && error.message().starts_with(TIMED_OUT);
@@ -193,25 +213,26 @@ impl Session {
 
     /// The plan for a signature: a kept one, or a new one. A step that is traced shows every node, unless the client asked
     /// for clusters: its plan is not kept.
-    fn plan(&self, signature: Signature, step: &Arc<Step>, traced: bool) -> Result<Arc<KeptPlan>> {
+    fn plan(&self, signature: &Signature, step: &Arc<Step>, traced: bool) -> Result<Arc<KeptPlan>> {
         let apart = traced && self.options.clusters().mode == Mode::Auto;
-        if !apart && let Some(kept) = self.plans.read().get(&signature) {
-            kept.last_used.store(step.id, Ordering::Relaxed);
+        if !apart && let Some(kept) = self.plans.read().get(signature) {
+            kept.last_used.store(step.id(), Ordering::Relaxed);
             return Ok(kept.clone());
         }
-        let policy = if apart {
-            Policy::OFF
-        } else {
-            self.options.clusters()
-        };
         let plan = {
             let graph = self.graph.lock();
-            self.check(&graph, &signature)?;
-            crate::planner::plan(&graph, &signature, &self.options, &policy, &**step)?
+            let placed = self.check_and_place(&graph, signature)?;
+            let policy = if apart {
+                Policy::OFF
+            } else {
+                self.options.clusters()
+            };
+            let graph = placed.as_ref().unwrap_or(&graph);
+            crate::planner::plan(graph, signature, &self.options, &policy, &**step)?
         };
         let kept = Arc::new(KeptPlan {
             plan,
-            last_used: AtomicU64::new(step.id),
+            last_used: AtomicU64::new(step.id()),
         });
         if apart {
             return Ok(kept);
@@ -225,30 +246,45 @@ impl Session {
                 plans.remove(&key);
             }
         }
-        plans.insert(signature, kept.clone());
+        plans.insert(signature.clone(), kept.clone());
         Ok(kept)
     }
 
-    /// Whether a signature fits the graph and the devices.
-    pub(crate) fn check(&self, graph: &Graph, signature: &Signature) -> Result<()> {
+    /// Whether a signature fits the graph, and the graph with its nodes placed; none when all run on the first device.
+    pub(crate) fn check_and_place(&self, graph: &Graph, signature: &Signature) -> Result<Option<Graph>> {
         check(graph, signature)?;
-        crate::placement::check(graph, signature, &self.state.devices, &self.options)
+        let placement = self.placement(graph)?;
+        crate::placement::placed(graph, &placement, &self.state.devices)
     }
 
-    fn metadata(&self, trace: Option<Trace>, request: &RunRequest) -> RunMetadata {
+    fn placement(&self, graph: &Graph) -> Result<Vec<u32>> {
+        let soft = self.options.config.allow_soft_placement;
+        crate::placement::place_graph(graph, &self.state.devices, soft)
+    }
+
+    fn metadata(&self, signature: &Signature, step: &Step, request: &RunRequest) -> Result<RunMetadata> {
         let mut metadata = RunMetadata::default();
-        if let Some(trace) = trace {
-            metadata.step_stats = Some(trace.into_step_stats(&self.state.devices[0].name));
-        }
-        if request
+        let wants_parts = request
             .options
-            .is_some_and(|options| options.output_partition_graphs)
-        {
-            metadata
-                .partition_graphs
-                .push(ff_graph::export_graph_def(&self.graph.lock()));
+            .is_some_and(|options| options.output_partition_graphs);
+        let (wants_costs, wants_trace) = (self.builds_cost_model(request), traced(request));
+        let stats = step
+            .recorded()
+            .map(|trace| trace.take_step_stats(&self.state.devices[0].name));
+        if wants_parts || wants_costs {
+            let graph = self.graph.lock();
+            let placed = self.check_and_place(&graph, signature)?;
+            let graph = placed.as_ref().unwrap_or(&graph);
+            let (graph, goal) = crate::planner::optimized(graph, signature, &self.options, step)?;
+            if wants_parts {
+                metadata.partition_graphs = profile::partition_graphs(&graph, &goal, &self.state.devices)?;
+            }
+            if let (true, Some(stats)) = (wants_costs, &stats) {
+                metadata.cost_graph = Some(profile::cost_graph(&graph, stats, &self.state.devices));
+            }
         }
-        metadata
+        metadata.step_stats = stats.filter(|_| wants_trace);
+        Ok(metadata)
     }
 
     /// Ends the session: running steps are cancelled, later ones refused. Closing twice is fine.

@@ -1,34 +1,58 @@
-//! One step: what its kernels can reach, and the record of what they did.
+//! One step: what its kernels can reach, on each device.
 
 use crate::functions::Functions;
 use crate::session::SessionState;
+pub use crate::trace::Trace;
 use ff_kernels::ThreadPool;
-use ff_op::{Cancellation, FunctionHost, KernelHost, NodeInfo, ResourceManager, Value};
-use ff_proto::{ConfigProto, DeviceStepStats, NodeExecStats, StepStats};
+use ff_op::{Cancellation, FunctionHost, KernelHost, NodeInfo, Rendezvous, ResourceManager};
+use ff_proto::ConfigProto;
 use ff_tensor::{Result, Status};
-use parking_lot::Mutex;
 use std::any::Any;
-use std::sync::{Arc, Weak};
+use std::sync::{Arc, OnceLock, Weak};
 
-/// A step of a session. Kernels that wait keep it alive.
+/// A step of a session as kernels of one device see it. Kernels that wait keep it alive.
 pub struct Step {
-    /// Number, unique in the session.
-    pub id: u64,
-    /// The session's devices, threads and states.
-    pub session: Arc<SessionState>,
-    /// Functions of the session's graph.
-    pub functions: Arc<Functions>,
-    /// Cancellation of this step.
-    pub cancellation: Cancellation,
-    /// Number of the eager kernel that it is a call of; 0 in a session.
-    kernel: u64,
+    /// What all devices have in common.
+    common: Arc<Common>,
+    device: usize,
+    /// The step on the other devices, made when first asked for.
+    others: OnceLock<Box<[OnceLock<Arc<Step>>]>>,
     this: Weak<Step>,
 }
 
+/// What a step is, whatever the device.
+struct Common {
+    id: u64,
+    session: Arc<SessionState>,
+    functions: Arc<Functions>,
+    cancellation: Cancellation,
+    /// Number of the eager kernel that it is a call of; 0 in a session.
+    kernel: u64,
+    rendezvous: OnceLock<Arc<Rendezvous>>,
+    trace: Option<Trace>,
+}
+
+impl Drop for Common {
+    fn drop(&mut self) {
+        for device in &self.session.devices {
+            device.resources.end_step(self.id);
+        }
+    }
+}
+
 impl Step {
-    /// A step that nothing has run in.
-    pub fn new(id: u64, session: Arc<SessionState>, functions: Arc<Functions>) -> Arc<Step> {
-        Step::of_kernel(id, session, functions, 0, Cancellation::default())
+    /// A step that nothing has run in; what runs is recorded if `traced`.
+    pub fn new(id: u64, session: Arc<SessionState>, functions: Arc<Functions>, traced: bool) -> Arc<Step> {
+        let common = Common {
+            id,
+            session,
+            functions,
+            cancellation: Cancellation::default(),
+            kernel: 0,
+            rendezvous: OnceLock::new(),
+            trace: traced.then(Trace::default),
+        };
+        Step::on(Arc::new(common), 0)
     }
 
     /// A step that nothing has run in: one call of an eager kernel, whose number tells its state from that of others with
@@ -40,48 +64,66 @@ impl Step {
         kernel: u64,
         cancellation: Cancellation,
     ) -> Arc<Step> {
-        Arc::new_cyclic(|this| Step {
+        let common = Common {
             id,
             session,
             functions,
-            kernel,
             cancellation,
+            kernel,
+            rendezvous: OnceLock::new(),
+            trace: None,
+        };
+        Step::on(Arc::new(common), 0)
+    }
+
+    fn on(common: Arc<Common>, device: usize) -> Arc<Step> {
+        Arc::new_cyclic(|this| Step {
+            common,
+            device,
+            others: OnceLock::new(),
             this: this.clone(),
         })
     }
-}
 
-impl Drop for Step {
-    fn drop(&mut self) {
-        for device in &self.session.devices {
-            device.resources.end_step(self.id);
-        }
+    /// Number, unique in the session.
+    pub fn id(&self) -> u64 {
+        self.common.id
+    }
+
+    /// The record of what ran, if there is one.
+    pub fn recorded(&self) -> Option<&Trace> {
+        self.common.trace.as_ref()
+    }
+
+    /// Cancellation of this step.
+    pub fn cancellation(&self) -> &Cancellation {
+        &self.common.cancellation
     }
 }
 
 impl KernelHost for Step {
     fn pool(&self) -> &ThreadPool {
-        &self.session.pool
+        &self.common.session.pool
     }
 
     fn resources(&self) -> &Arc<ResourceManager> {
-        &self.session.devices[0].resources
+        &self.common.session.devices[self.device].resources
     }
 
     fn functions(&self) -> &dyn FunctionHost {
-        &*self.functions
+        &*self.common.functions
     }
 
     fn cancellation(&self) -> &Cancellation {
-        &self.cancellation
+        &self.common.cancellation
     }
 
     fn step_id(&self) -> u64 {
-        self.id
+        self.common.id
     }
 
     fn device_name(&self) -> &str {
-        &self.session.devices[0].name
+        &self.common.session.devices[self.device].name
     }
 
     fn node_state(
@@ -90,33 +132,60 @@ impl KernelHost for Step {
         make: &mut dyn FnMut() -> Result<Arc<dyn Any + Send + Sync>>,
     ) -> Result<Arc<dyn Any + Send + Sync>> {
         let numbered;
-        let node = match self.kernel {
+        let node = match self.common.kernel {
             0 => node,
             kernel => {
                 numbered = format!("{kernel}:{node}");
                 &numbered
             }
         };
-        if let Some(state) = self.session.node_states.lock().get(node) {
+        let states = &self.common.session.node_states;
+        if let Some(state) = states.lock().get(node) {
             return Ok(state.clone());
         }
         let state = make()?;
-        Ok(self
-            .session
-            .node_states
-            .lock()
-            .entry(node.to_string())
-            .or_insert(state)
-            .clone())
+        Ok(states.lock().entry(node.to_string()).or_insert(state).clone())
     }
 
     fn config(&self) -> ConfigProto {
-        self.session.config.clone()
+        self.common.session.config.clone()
     }
 
     fn share(&self) -> Option<Arc<dyn KernelHost>> {
         let this: Arc<dyn KernelHost> = self.this.upgrade()?;
         Some(this)
+    }
+
+    fn device_names(&self) -> Vec<String> {
+        let devices = self.common.session.devices.iter();
+        devices.map(|device| device.name.clone()).collect()
+    }
+
+    fn on_device(&self, device: usize) -> Option<&dyn KernelHost> {
+        if device == self.device {
+            return None;
+        }
+        // Each device's view keeps those that were asked of it: there are no cycles.
+        let devices = self.common.session.devices.len();
+        let others = self
+            .others
+            .get_or_init(|| (0..devices).map(|_| OnceLock::new()).collect());
+        let other = others.get(device)?;
+        let step: &Step = other.get_or_init(|| Step::on(self.common.clone(), device));
+        Some(step)
+    }
+
+    fn rendezvous(&self) -> Option<&Arc<Rendezvous>> {
+        Some(self.common.rendezvous.get_or_init(Arc::default))
+    }
+
+    fn trace(&self) -> Option<&(dyn Any + Send + Sync)> {
+        let trace: &(dyn Any + Send + Sync) = self.common.trace.as_ref()?;
+        Some(trace)
+    }
+
+    fn branch_pool(&self) -> Option<&ThreadPool> {
+        self.common.session.branch_pool.as_deref()
     }
 }
 
@@ -135,68 +204,4 @@ pub fn at_node(error: Status, node: &NodeInfo) -> Status {
     let is_there =
         error.message().contains(&mark) || error.message().ends_with(&format!("[[{}]]", node.describe()));
     if is_there { error } else { error.suffixed(&mark) }
-}
-
-/// Records what each node of a step did and when.
-#[derive(Default)]
-pub struct Trace(Mutex<Vec<NodeExecStats>>);
-
-impl Trace {
-    /// Microseconds and nanoseconds of now, since the epoch.
-    pub fn now() -> (i64, i64) {
-        let now = std::time::SystemTime::now()
-            .duration_since(std::time::UNIX_EPOCH)
-            .unwrap_or_default();
-        (now.as_micros() as i64, now.as_nanos() as i64)
-    }
-
-    /// Records a node that ran from `start` until now; `values` starts with its outputs.
-    pub fn record(&self, node: &NodeInfo, start: (i64, i64), values: &[Value]) {
-        let end = Trace::now();
-        let outputs = values
-            .iter()
-            .take(node.output_types.len())
-            .enumerate()
-            .filter_map(|(slot, value)| {
-                let Value::Tensor(tensor) = value else { return None };
-                let description = ff_proto::TensorDescription {
-                    dtype: tensor.dtype().0,
-                    shape: Some(tensor.partial_shape().to_proto()),
-                    allocation_description: Some(ff_proto::AllocationDescription {
-                        requested_bytes: tensor.byte_size() as i64,
-                        allocator_name: "cpu".to_string(),
-                        ..Default::default()
-                    }),
-                };
-                Some(ff_proto::NodeOutput {
-                    slot: slot as i32,
-                    tensor_description: Some(description),
-                })
-            });
-        let stats = NodeExecStats {
-            node_name: node.name.clone(),
-            all_start_micros: start.0,
-            op_end_rel_micros: end.0 - start.0,
-            all_end_rel_micros: end.0 - start.0,
-            all_start_nanos: start.1,
-            op_end_rel_nanos: end.1 - start.1,
-            all_end_rel_nanos: end.1 - start.1,
-            timeline_label: format!("{} = {}()", node.name, node.op_name()),
-            output: outputs.collect(),
-            ..Default::default()
-        };
-        self.0.lock().push(stats);
-    }
-
-    /// The record as a message.
-    pub fn into_step_stats(self, device: &str) -> StepStats {
-        let stats = DeviceStepStats {
-            device: device.to_string(),
-            node_stats: self.0.into_inner(),
-            ..Default::default()
-        };
-        StepStats {
-            dev_stats: vec![stats],
-        }
-    }
 }

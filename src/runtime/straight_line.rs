@@ -10,51 +10,94 @@ use ff_op::{KernelHost, Specialization, Value};
 use ff_tensor::{Result, bail};
 use smallvec::SmallVec;
 use std::sync::Arc;
+use std::time::Instant;
+
+/// The step that a plan runs in.
+#[derive(Clone, Copy)]
+pub struct Surroundings<'a> {
+    /// What kernels reach.
+    pub host: &'a dyn KernelHost,
+    /// Where to record what ran.
+    pub trace: Option<&'a Trace>,
+}
+
+impl<'a> Surroundings<'a> {
+    /// The host of the device that an instruction runs on.
+    #[inline]
+    pub fn host_of(&self, instruction: &Instruction) -> &'a dyn KernelHost {
+        match instruction.device {
+            None => self.host,
+            Some(device) => self.host.on_device(usize::from(device)).unwrap_or(self.host),
+        }
+    }
+}
+
+/// Inputs of an instruction.
+pub type Inputs = SmallVec<[Value; 4]>;
 
 /// Runs all instructions of a plan in a frame whose feeds are set.
 pub fn run(plan: &Plan, frame: &mut Frame, host: &dyn KernelHost, trace: Option<&Trace>) -> Result<()> {
     let cancellation = host.cancellation();
-    for (number, instruction) in plan.instructions.iter().enumerate() {
+    let surroundings = Surroundings { host, trace };
+    for number in 0..plan.instructions.len() {
         if cancellation.is_cancelled() {
             cancellation.check()?;
         }
-        let start = trace.map(|_| Trace::now());
-        run_instruction(plan, number, instruction, frame, host)
-            .map_err(|error| at_node(error, instruction.executable.node()))?;
-        if let (Some(trace), Some(start)) = (trace, start) {
-            trace.record(
-                instruction.executable.node(),
-                start,
-                &frame.values[instruction.first_output as usize..],
-            );
-        }
+        run_instruction(plan, number, frame, &surroundings)?;
     }
     Ok(())
 }
 
-fn run_instruction(
+/// As [`run`]; also gives the nanoseconds that each instruction took.
+pub fn run_measured(plan: &Plan, frame: &mut Frame, host: &dyn KernelHost) -> Result<Vec<u32>> {
+    let surroundings = Surroundings { host, trace: None };
+    let mut costs = Vec::with_capacity(plan.instructions.len());
+    for number in 0..plan.instructions.len() {
+        host.cancellation().check()?;
+        let start = Instant::now();
+        run_instruction(plan, number, frame, &surroundings)?;
+        costs.push(u32::try_from(start.elapsed().as_nanos()).unwrap_or(u32::MAX));
+    }
+    Ok(costs)
+}
+
+/// Runs an instruction whose inputs are in the frame, and puts its outputs there. Errors name its node.
+#[inline]
+pub fn run_instruction(
     plan: &Plan,
     number: usize,
-    instruction: &Instruction,
     frame: &mut Frame,
-    host: &dyn KernelHost,
+    surroundings: &Surroundings,
 ) -> Result<()> {
-    let mut inputs: SmallVec<[Value; 4]> = SmallVec::new();
+    let instruction = &plan.instructions[number];
+    let mut inputs = Inputs::new();
     for input in &instruction.inputs {
-        gather(plan, input, &mut frame.values, &mut inputs)?;
+        if let Err(error) = gather(plan, input, &mut frame.values, &mut inputs) {
+            return Err(at_node(error, instruction.executable.node()));
+        }
     }
-    let remembered = &mut frame.specializations[number];
-    if remembered.find(&inputs).is_none() {
-        remembered.add(specialize(plan, instruction, &inputs, host)?);
-    }
-    let Some(specialization) = remembered.last_used() else {
-        bail!(Internal, "nothing is remembered")
-    };
+    execute(plan, number, &mut inputs, frame, surroundings)
+}
+
+/// Runs an instruction on `inputs` and puts its outputs into the frame. Errors name its node.
+#[inline]
+pub fn execute(
+    plan: &Plan,
+    number: usize,
+    inputs: &mut Inputs,
+    frame: &mut Frame,
+    surroundings: &Surroundings,
+) -> Result<()> {
+    let instruction = &plan.instructions[number];
+    let start = surroundings.trace.map(|_| Trace::now());
+    let host = surroundings.host_of(instruction);
+    run_kernel(plan, number, inputs, frame, host)
+        .map_err(|error| at_node(error, instruction.executable.node()))?;
     let first = instruction.first_output as usize;
+    if let (Some(trace), Some(start)) = (surroundings.trace, start) {
+        trace.record_on(instruction, host.device_name(), start, &frame.values[first..]);
+    }
     let outputs = &mut frame.values[first..first + instruction.output_uses.len()];
-    instruction
-        .executable
-        .run(specialization, &mut inputs, outputs, host)?;
     for (output, &uses) in outputs.iter_mut().zip(&instruction.output_uses) {
         if uses == 0 {
             *output = Value::Absent;
@@ -63,10 +106,31 @@ fn run_instruction(
     Ok(())
 }
 
+#[inline]
+fn run_kernel(
+    plan: &Plan,
+    number: usize,
+    inputs: &mut Inputs,
+    frame: &mut Frame,
+    host: &dyn KernelHost,
+) -> Result<()> {
+    let instruction = &plan.instructions[number];
+    let remembered = &mut frame.specializations[number];
+    if remembered.find(inputs).is_none() {
+        remembered.add(specialize(plan, instruction, inputs, host)?);
+    }
+    let Some(specialization) = remembered.last_used() else {
+        bail!(Internal, "nothing is remembered")
+    };
+    let first = instruction.first_output as usize;
+    let outputs = &mut frame.values[first..first + instruction.output_uses.len()];
+    instruction.executable.run(specialization, inputs, outputs, host)
+}
+
 /// Adds an input's value to `inputs`: moved out of its slot by the last reader, else shared. Variables are read unless
 /// the op wants the reference. (Values are large: each is moved once, and not through a result.)
 #[inline(always)]
-fn gather(plan: &Plan, input: &Input, values: &mut [Value], inputs: &mut SmallVec<[Value; 4]>) -> Result<()> {
+fn gather(plan: &Plan, input: &Input, values: &mut [Value], inputs: &mut Inputs) -> Result<()> {
     match input.source {
         Source::Constant(constant) => {
             inputs.push(Value::Tensor(plan.constants[constant as usize].clone()));
@@ -75,9 +139,16 @@ fn gather(plan: &Plan, input: &Input, values: &mut [Value], inputs: &mut SmallVe
         Source::Slot { slot, last: true } => inputs.push(std::mem::take(&mut values[slot as usize])),
         Source::Slot { slot, last: false } => inputs.push(values[slot as usize].clone()),
     }
-    if let Some(value) = inputs.last_mut()
-        && let (Value::Ref(variable), false) = (&*value, input.is_ref)
-    {
+    if let Some(value) = inputs.last_mut() {
+        read_variable(value, input.is_ref)?;
+    }
+    Ok(())
+}
+
+/// Takes the value of a variable in its place, unless the reader wants the variable itself.
+#[inline(always)]
+pub fn read_variable(value: &mut Value, is_ref: bool) -> Result<()> {
+    if let (Value::Ref(variable), false) = (&*value, is_ref) {
         *value = Value::Tensor(variable.read()?);
     }
     Ok(())

@@ -15,6 +15,7 @@ mod reader_ops;
 #[cfg(test)]
 mod reader_tests;
 mod rows;
+mod send_recv;
 mod session_tensor;
 mod sparse_sum;
 mod stack;
@@ -41,6 +42,7 @@ pub static OPS: &[&[&Op]] = &[
     optional::OPS,
     queue_ops::OPS,
     reader_ops::OPS,
+    send_recv::OPS,
     session_tensor::OPS,
     stack::OPS,
     stage::OPS,

@@ -1,7 +1,7 @@
 //! Calls of a function.
 
 use ff_op::{Callable, FunctionRef, Gradient, HandleShapes, Kernel, KernelContext, Op, ShapeContext};
-use ff_tensor::{PartialShape, Result, Shape, Tensor, bail, ensure};
+use ff_tensor::{PartialShape, Result, Shape, Tensor, bail, ensure, status};
 use std::sync::Arc;
 
 static PARTITIONED_CALL: Op = Op {
@@ -59,15 +59,28 @@ static REMOTE_CALL: Op = Op {
             bail!(InvalidArgument, "target must be a scalar");
         };
         let name = String::from_utf8_lossy(name.as_bytes()).to_ascii_lowercase();
+        let host = context.host();
+        let devices = host.device_names();
+        // Left-out parts fit any device; the type and number end the name.
+        let wanted = name
+            .rsplit('/')
+            .next()
+            .unwrap_or("")
+            .trim_start_matches("device:");
+        let wanted = if wanted.contains(':') {
+            wanted.to_string()
+        } else {
+            format!("{wanted}:0")
+        };
         let elsewhere = name.contains("job:") && !name.contains("job:localhost");
-        ensure!(
-            name.contains("cpu") && !elsewhere,
-            InvalidArgument,
-            "{name} unknown device."
-        );
+        let found = devices.iter().position(|device| {
+            let device = device.to_ascii_lowercase();
+            !elsewhere && (device == name || device.ends_with(&format!("/device:{wanted}")))
+        });
+        let device = found.ok_or_else(|| status!(InvalidArgument, "{name} unknown device."))?;
         let function = instantiate(context, context.attrs().func("f")?)?;
         let arguments = arguments(context, 1)?;
-        let results = function.run(context.host(), arguments)?;
+        let results = function.run(host.on_device(device).unwrap_or(host), arguments)?;
         set_results(context, results)
     })],
     gradient: Gradient::Missing,

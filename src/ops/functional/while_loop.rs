@@ -61,9 +61,16 @@ fn run(context: &mut KernelContext) -> Result<()> {
     let body = instantiate(context, context.attrs().func("body")?)?;
     let host = context.host();
     let mut state = arguments(context, 0)?;
+    let count = state.len();
+    let (mut condition, mut body) = (condition.runner(host)?, body.runner(host)?);
+    // Kept from turn to turn, so that a turn allocates nothing for them.
+    let (mut asked, mut answer) = (Vec::with_capacity(count), Vec::with_capacity(1));
+    let mut next = Vec::with_capacity(count);
     loop {
         host.cancellation().check()?;
-        let answer = condition.run(host, state.clone())?;
+        asked.extend(state.iter().cloned());
+        answer.clear();
+        condition.run(&mut asked, &mut answer)?;
         ensure!(
             answer.len() == 1,
             InvalidArgument,
@@ -74,15 +81,17 @@ fn run(context: &mut KernelContext) -> Result<()> {
         if !truth(&answer[0])? {
             break;
         }
-        let count = state.len();
-        state = body.run(host, state)?;
+        body.run(&mut state, &mut next)?;
         ensure!(
-            state.len() == count,
+            next.len() == count,
             InvalidArgument,
             "The body of {} returned {} values, expected {count}",
             context.node().describe(),
-            state.len()
+            next.len()
         );
+        std::mem::swap(&mut state, &mut next);
+        next.clear();
     }
+    drop((condition, body));
     set_results(context, state)
 }

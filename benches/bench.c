@@ -2,38 +2,25 @@
  *
  *   bench LIBRARY start         fresh process: dlopen, first session, first run of a one-op graph; memory
  *   bench LIBRARY steady        the other figures, in one process
+ *   bench LIBRARY executor      loops, queues, transfers, branches, sessions
  *
  * Prints lines of "name value unit"; tools/bench.py runs two libraries in turns and compares. */
 #define _GNU_SOURCE
+#include "bench.h"
+
 #include <dlfcn.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
-#include <tensorflow/c/c_api.h>
 #include <time.h>
 
 enum { NODES = 10000, BUILDS = 5, IMPORTS = 5, RUNS = 20000, CHAIN_RUNS = 20 };
 
-/* The functions that are measured or needed on the way. */
-/* clang-format off */
-#define FUNCTIONS(X)                                                                                              \
-    X(TF_NewStatus) X(TF_GetCode) X(TF_Message) X(TF_NewBuffer) X(TF_DeleteBuffer) X(TF_AllocateTensor)            \
-    X(TF_DeleteTensor) X(TF_TensorData) X(TF_NewGraph) X(TF_DeleteGraph) X(TF_NewOperation) X(TF_FinishOperation)  \
-    X(TF_AddInput) X(TF_SetAttrType) X(TF_SetAttrTensor) X(TF_GraphToGraphDef) X(TF_NewImportGraphDefOptions)      \
-    X(TF_DeleteImportGraphDefOptions) X(TF_GraphImportGraphDef) X(TF_GraphOperationByName) X(TF_NewSessionOptions) \
-    X(TF_DeleteSessionOptions) X(TF_NewSession) X(TF_DeleteSession) X(TF_SessionRun)
-/* clang-format on */
+struct library tf;
+TF_Status* status;
 
-static struct {
-#define MEMBER(name) __typeof__(&name) name;
-    FUNCTIONS(MEMBER)
-#undef MEMBER
-} tf;
-
-static TF_Status* status;
-
-static double seconds(void) {
+double seconds(void) {
     struct timespec now;
     clock_gettime(CLOCK_MONOTONIC, &now);
     return (double)now.tv_sec + (double)now.tv_nsec * 1e-9;
@@ -60,14 +47,14 @@ static void load(const char* path) {
     status = tf.TF_NewStatus();
 }
 
-static void check(const char* what) {
+void check(const char* what) {
     if (tf.TF_GetCode(status) == TF_OK) return;
     fprintf(stderr, "%s: %s\n", what, tf.TF_Message(status));
     exit(1);
 }
 
 /* A number of kilobytes from /proc/self/status. */
-static double process_megabytes(const char* field) {
+double process_megabytes(const char* field) {
     char line[256];
     double kilobytes = 0;
     FILE* file = fopen("/proc/self/status", "r");
@@ -78,19 +65,19 @@ static double process_megabytes(const char* field) {
     return kilobytes / 1024;
 }
 
-static TF_Output finish(TF_OperationDescription* description) {
+TF_Output finish(TF_OperationDescription* description) {
     TF_Output output = {tf.TF_FinishOperation(description, status), 0};
     check("operation");
     return output;
 }
 
-static TF_Tensor* scalar(float value) {
+TF_Tensor* scalar(float value) {
     TF_Tensor* tensor = tf.TF_AllocateTensor(TF_FLOAT, NULL, 0, sizeof value);
     memcpy(tf.TF_TensorData(tensor), &value, sizeof value);
     return tensor;
 }
 
-static TF_Output placeholder(TF_Graph* graph) {
+TF_Output placeholder(TF_Graph* graph) {
     TF_OperationDescription* description = tf.TF_NewOperation(graph, "Placeholder", "x");
     tf.TF_SetAttrType(description, "dtype", TF_FLOAT);
     return finish(description);
@@ -105,7 +92,7 @@ static TF_Output constant(TF_Graph* graph) {
     return finish(description);
 }
 
-static TF_Output add(TF_Graph* graph, const char* name, TF_Output a, TF_Output b) {
+TF_Output add(TF_Graph* graph, const char* name, TF_Output a, TF_Output b) {
     TF_OperationDescription* description = tf.TF_NewOperation(graph, "AddV2", name);
     tf.TF_AddInput(description, a);
     tf.TF_AddInput(description, b);
@@ -113,7 +100,7 @@ static TF_Output add(TF_Graph* graph, const char* name, TF_Output a, TF_Output b
 }
 
 /* x + x + x + ...; returns the last sum. (With a constant the reference would fold the chain into one addition.) */
-static TF_Output chain(TF_Graph* graph, int length) {
+TF_Output chain(TF_Graph* graph, int length) {
     TF_Output x = placeholder(graph), sum = x;
     for (int i = 0; i < length; ++i) {
         char name[32];
@@ -226,7 +213,7 @@ static void measure_chain(void) {
 
 int main(int argc, char** argv) {
     if (argc != 3) {
-        fprintf(stderr, "usage: bench LIBRARY start|steady\n");
+        fprintf(stderr, "usage: bench LIBRARY start|steady|executor\n");
         return 1;
     }
     if (strcmp(argv[2], "start") == 0) {
@@ -234,6 +221,10 @@ int main(int argc, char** argv) {
         return 0;
     }
     load(argv[1]);
+    if (strcmp(argv[2], "executor") == 0) {
+        measure_executor();
+        return 0;
+    }
     measure_building();
     measure_import();
     measure_small_run();

@@ -12,6 +12,7 @@ use crate::{Graph, Node, NodeId};
 use ff_op::AttrValue;
 use ff_tensor::{DataType, Result, ensure, status};
 use rustc_hash::FxHashMap;
+use std::collections::hash_map::Entry;
 
 /// A device that nodes can be placed on.
 #[derive(Clone, Debug)]
@@ -216,10 +217,10 @@ impl<'a> Placer<'a> {
         let mut of_group: FxHashMap<NodeId, u32> = FxHashMap::default();
         for (id, node) in self.graph.nodes() {
             let root = roots[id as usize];
-            if !chosen.contains_key(&root) {
-                chosen.insert(root, self.candidates(id, root)?);
-            }
-            let candidates = &chosen[&root];
+            let candidates: &Vec<u32> = match chosen.entry(root) {
+                Entry::Occupied(known) => known.into_mut(),
+                Entry::Vacant(place) => place.insert(self.candidates(id, root)?),
+            };
             if makes_data(node) && !node.consumers[0].is_empty() {
                 continue;
             }

@@ -84,11 +84,11 @@ impl Tuning {
         }
         match self.way.load(Ordering::Relaxed) {
             PARALLEL => Way::Parallel,
-            TRYING => Way::Try(self.trials.load(Ordering::Relaxed) % 2 == 0),
+            TRYING => Way::Try(self.trials.load(Ordering::Relaxed).is_multiple_of(2)),
             _ => {
                 let run = self.runs.fetch_add(1, Ordering::Relaxed);
                 // The second run, when everything is specialized, and then ever more rarely.
-                let is_due = run > 0 && run.is_power_of_two() && run.trailing_zeros() % 2 == 0;
+                let is_due = run > 0 && run.is_power_of_two() && run.trailing_zeros().is_multiple_of(2);
                 if is_due { Way::Measure } else { Way::InOrder }
             }
         }

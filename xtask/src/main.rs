@@ -1,6 +1,7 @@
 //! Developer commands: `cargo xtask <command>`.
 
 mod coverage;
+mod diff;
 mod dist;
 mod headers;
 mod tidy;
@@ -41,6 +42,12 @@ const COMMANDS: &[Command] = &[
         help: "write COVERAGE.md: which ops have what: [--check]; --cases: what no unit test ran",
         run: coverage::run,
     },
+    Command {
+        name: "diff",
+        feature: Some("diff"),
+        help: "random graphs through this library and the reference: [--seconds N] [--seed N] [--ops PATTERN]",
+        run: diff::run,
+    },
 ];
 
 fn main() -> ExitCode {
@@ -70,6 +77,7 @@ fn enabled(feature: &str) -> bool {
     match feature {
         "headers" => cfg!(feature = "headers"),
         "coverage" => cfg!(feature = "coverage"),
+        "diff" => cfg!(feature = "diff"),
         _ => false,
     }
 }

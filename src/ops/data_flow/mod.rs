@@ -31,6 +31,8 @@ mod tensor_map;
 mod tests;
 mod wait;
 
+pub use stage::place_of;
+
 use ff_op::Op;
 
 /// The lists of this folder's files.

@@ -22,28 +22,64 @@ pub static OPS: &[&Op] = &[
             context.set_output(3, PartialShape::new(&[count]));
             Ok(())
         },
-        kernels: &[Kernel::native(fill)],
+        kernels: &[Kernel::native(|context| {
+            let sparse = Sparse::read(context, 0)?;
+            fill(context, &sparse, false)
+        })],
         gradient: Gradient::Fn(gradient),
         ..Op::PURE
     },
     &Op {
         name: "SparseFillEmptyRowsGrad",
+        ..SPREAD
+    },
+    &Op {
+        name: "RaggedFillEmptyRows",
         shape: |context| {
-            let map = context.input_with_rank(0, 1)?;
-            context.input_with_rank(1, 1)?;
-            context.set_output(0, map);
-            context.set_output(1, PartialShape::scalar());
+            let count = context.input_with_rank(0, 1)?.dim(0);
+            let count = dim::merge(count, context.input_with_rank(1, 1)?.dim(0))?;
+            context.input_with_rank(2, 0)?;
+            context.input_with_rank(3, 0)?;
+            let rows = context.input_as_scalar(2)?.filter(|&rows| rows >= 0);
+            context.set_output(0, PartialShape::of_rank(1));
+            context.set_output(1, PartialShape::of_rank(1));
+            context.set_output(2, PartialShape::new(&[rows.unwrap_or(dim::UNKNOWN)]));
+            context.set_output(3, PartialShape::new(&[count]));
             Ok(())
         },
-        kernels: &[Kernel::native(spread)],
-        gradient: Gradient::Missing,
+        kernels: &[Kernel::native(|context| {
+            let sparse = Sparse {
+                places: context.input_i64s(0)?,
+                values: context.input(1)?.clone(),
+                dims: vec![context.input_i64(2)?],
+            };
+            fill(context, &sparse, true)
+        })],
+        gradient: Gradient::Fn(gradient),
         ..Op::PURE
+    },
+    &Op {
+        name: "RaggedFillEmptyRowsGrad",
+        ..SPREAD
     },
 ];
 
-/// Values row by row, those of a row in their order; where each input value went.
-fn fill(context: &mut KernelContext) -> Result<()> {
-    let sparse = Sparse::read(context, 0)?;
+const SPREAD: Op = Op {
+    shape: |context| {
+        let map = context.input_with_rank(0, 1)?;
+        context.input_with_rank(1, 1)?;
+        context.set_output(0, map);
+        context.set_output(1, PartialShape::scalar());
+        Ok(())
+    },
+    kernels: &[Kernel::native(spread)],
+    gradient: Gradient::Missing,
+    ..Op::PURE
+};
+
+/// Values row by row, those of a row in their order; where each input value went. Places of one axis can be given as a
+/// vector.
+fn fill(context: &mut KernelContext, sparse: &Sparse, as_vector: bool) -> Result<()> {
     let default = context.input(3)?.clone();
     ensure!(sparse.rank() > 0, InvalidArgument, "Dense shape cannot be empty.");
     let (rows, rank) = (sparse.dims[0], sparse.rank());
@@ -90,7 +126,11 @@ fn fill(context: &mut KernelContext) -> Result<()> {
         map.push(to as i64);
     }
     let empty: Vec<Bool> = counts.iter().map(|&count| Bool::from(count == 0)).collect();
-    context.set_output(0, matrix(&places, total, rank)?)?;
+    let places = match as_vector {
+        true => Tensor::vector(&places)?,
+        false => matrix(&places, total, rank)?,
+    };
+    context.set_output(0, places)?;
     context.set_output(1, values.finish()?)?;
     context.set_output(2, Tensor::vector(&empty)?)?;
     context.set_output(3, Tensor::vector(&map)?)
@@ -122,7 +162,8 @@ fn spread(context: &mut KernelContext) -> Result<()> {
 fn gradient(context: &mut GradientContext) -> Result<()> {
     let (incoming, map) = (context.incoming_or_zeros(1)?, context.output(3));
     let attrs = Attrs::new().with("T", context.dtype(incoming));
-    let node = context.node_of("SparseFillEmptyRowsGrad", &[map, incoming], attrs)?;
+    let op = format!("{}Grad", context.node().op_name());
+    let node = context.node_of(&op, &[map, incoming], attrs)?;
     context.set(1, OutputRef { node, index: 0 });
     context.set(3, OutputRef { node, index: 1 });
     Ok(())
@@ -147,6 +188,20 @@ crate::op_cases! {
     filled_nothing: case(t::<i64>(&[0, 2], &[]), vector::<f32>(&[]), [0, 3], scalar(9.0f32));
     row_outside: case(t(&[1, 2], &[4i64, 0]), vector(&[1.0f32]), [4, 3], scalar(9.0f32)).fails(Code::InvalidArgument);
     no_rows: case(t(&[1, 2], &[4i64, 0]), vector(&[1.0f32]), [0, 3], scalar(9.0f32)).fails(Code::InvalidArgument);
+    ragged: family(&["RaggedFillEmptyRows"], &[FRACTIONS, INTEGERS].concat(), |op, dtype| Case::op(op)
+        .inputs([vector(&[0i64, 3, 1]), numbers(dtype, &[3], &[1.0, 2.0, 3.0]), scalar(5i64), numbers(dtype, &[], &[9.0])]));
+    ragged_text: Case::op("RaggedFillEmptyRows").inputs([vector(&[1i64]), strings(&[1], &["a"]), scalar(2i64), strings(&[], &["-"])]);
+    ragged_all: Case::op("RaggedFillEmptyRows").inputs([vector::<i64>(&[]), vector::<f32>(&[]), scalar(2i64), scalar(9.0f32)]);
+    ragged_outside: Case::op("RaggedFillEmptyRows").inputs([vector(&[5i64]), vector(&[1.0f32]), scalar(5i64), scalar(9.0f32)])
+        .fails(Code::InvalidArgument);
+    ragged_no_rows: Case::op("RaggedFillEmptyRows").inputs([vector(&[0i64]), vector(&[1.0f32]), scalar(0i64), scalar(9.0f32)])
+        .fails(Code::InvalidArgument);
+    ragged_negative: Case::op("RaggedFillEmptyRows").inputs([vector(&[0i64]), vector(&[1.0f32]), scalar(-3i64), scalar(9.0f32)])
+        .fails(Code::InvalidArgument);
+    ragged_misfit: Case::op("RaggedFillEmptyRows").inputs([vector(&[0i64]), vector(&[1.0f32, 2.0]), scalar(3i64), scalar(9.0f32)])
+        .fails(Code::InvalidArgument);
+    ragged_back: Case::op("RaggedFillEmptyRowsGrad").inputs([vector(&[3i64, 1]), vector(&[1.0f32, 2.0, 3.0, 4.0])])
+        .gives(vector(&[4.0f32, 2.0])).gives(scalar(4.0f32));
     back: family(&["SparseFillEmptyRowsGrad"], &[FRACTIONS, INTEGERS].concat(), |op, dtype| {
         Case::op(op).inputs([vector(&[3i64, 1]), numbers(dtype, &[4], &[1.0, 2.0, 3.0, 4.0])])
     });

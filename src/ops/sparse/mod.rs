@@ -2,11 +2,16 @@
 
 mod add;
 mod arrange;
+mod count;
+mod cross;
 mod dense;
 mod fill;
 mod parts;
 mod reduce;
+mod serialize;
+mod sets;
 mod slice;
+mod tensors_map;
 
 use ff_op::Op;
 
@@ -14,8 +19,13 @@ use ff_op::Op;
 pub static OPS: &[&[&Op]] = &[
     add::OPS,
     arrange::OPS,
+    count::OPS,
+    cross::OPS,
     dense::OPS,
     fill::OPS,
     reduce::OPS,
+    serialize::OPS,
+    sets::OPS,
     slice::OPS,
+    tensors_map::OPS,
 ];

@@ -5,7 +5,7 @@ mod base64;
 mod case;
 mod format;
 mod hash;
-mod hash_functions;
+pub(crate) mod hash_functions;
 mod join;
 mod length;
 mod ngrams;

@@ -18,6 +18,7 @@ pub mod linalg;
 pub mod list;
 pub mod logging;
 pub mod lookup;
+mod lowering;
 pub mod math;
 mod movement;
 pub mod nn;

@@ -381,7 +381,7 @@ fn judge_lowering(name: &str, node: &NodeInfo, inputs: &[Tensor], outcome: &Resu
     }
 }
 
-/// The elements as `f64`, for types that are compared with a tolerance.
+/// The elements as `f64`, for types that are compared with a tolerance; complex numbers are two each.
 fn as_f64s(tensor: &Tensor) -> Option<Vec<f64>> {
     fn convert<T: Element>(tensor: &Tensor, f: impl Fn(T) -> f64) -> Option<Vec<f64>> {
         Some(tensor.as_slice::<T>().ok()?.iter().map(|&x| f(x)).collect())
@@ -391,6 +391,19 @@ fn as_f64s(tensor: &Tensor) -> Option<Vec<f64>> {
         DataType::DOUBLE => convert::<f64>(tensor, |x| x),
         DataType::HALF => convert::<ff_tensor::f16>(tensor, f64::from),
         DataType::BFLOAT16 => convert::<ff_tensor::bf16>(tensor, f64::from),
+        DataType::COMPLEX64 => {
+            let values = tensor.as_slice::<ff_tensor::Complex64>().ok()?;
+            Some(
+                values
+                    .iter()
+                    .flat_map(|x| [f64::from(x.re), f64::from(x.im)])
+                    .collect(),
+            )
+        }
+        DataType::COMPLEX128 => {
+            let values = tensor.as_slice::<ff_tensor::Complex128>().ok()?;
+            Some(values.iter().flat_map(|x| [x.re, x.im]).collect())
+        }
         _ => None,
     }
 }
@@ -402,8 +415,8 @@ fn compare(name: &str, what: &str, expected: &[Tensor], actual: &[Tensor]) {
         assert_eq!(a.dims(), b.dims(), "{name}: shape of output {index}, {what}");
         if let (Some(x), Some(y)) = (as_f64s(a), as_f64s(b)) {
             let epsilon = match a.dtype() {
-                DataType::FLOAT => 1e-6,
-                DataType::DOUBLE => 1e-13,
+                DataType::FLOAT | DataType::COMPLEX64 => 1e-6,
+                DataType::DOUBLE | DataType::COMPLEX128 => 1e-13,
                 _ => 1e-2,
             };
             let near = |(x, y): (&f64, &f64)| {

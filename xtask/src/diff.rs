@@ -24,8 +24,9 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
             .env("FF_CASES_DUMP", &dump);
         tools::output(&mut tests)?;
     }
-    let reference = std::env::var("FERROFLOW_REFERENCE")
-        .map_err(|_| "FERROFLOW_REFERENCE does not name the reference's environment (tools/reference/setup.sh)")?;
+    let reference = std::env::var("FERROFLOW_REFERENCE").map_err(
+        |_| "FERROFLOW_REFERENCE does not name the reference's environment (tools/reference/setup.sh)",
+    )?;
     let ours = std::env::current_exe().map_err(|error| error.to_string())?;
     let mut script = std::process::Command::new(format!("{reference}/bin/python"));
     script.arg(tools::root().join("tools/reference/diff.py"));
@@ -61,7 +62,11 @@ mod server {
             let text = match caught {
                 Ok(Ok(tensors)) => format!("ok\t{}", tensors.join(",")),
                 Ok(Err(error)) => {
-                    format!("{}\t{}", error.code() as i32, error.message().replace(['\t', '\n'], " "))
+                    format!(
+                        "{}\t{}",
+                        error.code() as i32,
+                        error.message().replace(['\t', '\n'], " ")
+                    )
                 }
                 Err(_) => "13\tpanic".to_string(),
             };
@@ -72,7 +77,10 @@ mod server {
     }
 
     fn bytes(text: &str) -> Result<Vec<u8>> {
-        let digit = |index: usize| text.get(index..index + 2).and_then(|pair| u8::from_str_radix(pair, 16).ok());
+        let digit = |index: usize| {
+            text.get(index..index + 2)
+                .and_then(|pair| u8::from_str_radix(pair, 16).ok())
+        };
         let bytes: Option<Vec<u8>> = (0..text.len()).step_by(2).map(digit).collect();
         bytes.ok_or_else(|| status!(Internal, "no hexadecimal digits"))
     }
@@ -103,20 +111,32 @@ mod server {
             bail!(Internal, "a line has three fields");
         };
         let mut graph = Graph::new(ff_ops::registry());
-        import_graph_def(&mut graph, decode::<GraphDef>(graph_def)?, &ImportOptions::default())?;
+        import_graph_def(
+            &mut graph,
+            decode::<GraphDef>(graph_def)?,
+            &ImportOptions::default(),
+        )?;
         let mut fed = Vec::new();
         for feed in parts(feeds, ',') {
             let Some((name, value)) = feed.split_once('=') else {
                 bail!(Internal, "a feed is name=value");
             };
-            fed.push((output(&graph, name)?, Tensor::from_proto(&decode::<TensorProto>(value)?)?));
+            fed.push((
+                output(&graph, name)?,
+                Tensor::from_proto(&decode::<TensorProto>(value)?)?,
+            ));
         }
         let mut requests = Vec::new();
         for step in parts(steps, ';') {
             let (fetches, targets) = step.split_once('|').unwrap_or((step, ""));
-            let fetches: Result<Vec<OutputRef>> = parts(fetches, ',').map(|name| output(&graph, name)).collect();
-            let targets: Result<Vec<OutputRef>> = parts(targets, ',').map(|name| output(&graph, name)).collect();
-            requests.push((fetches?, targets?.iter().map(|target| target.node).collect::<Vec<_>>()));
+            let fetches: Result<Vec<OutputRef>> =
+                parts(fetches, ',').map(|name| output(&graph, name)).collect();
+            let targets: Result<Vec<OutputRef>> =
+                parts(targets, ',').map(|name| output(&graph, name)).collect();
+            requests.push((
+                fetches?,
+                targets?.iter().map(|target| target.node).collect::<Vec<_>>(),
+            ));
         }
         let config = ConfigProto {
             intra_op_parallelism_threads: 1,
@@ -124,13 +144,27 @@ mod server {
             operation_timeout_in_ms: 5000,
             ..ConfigProto::default()
         };
-        let options = SessionOptions { config, ..SessionOptions::default() };
+        let options = SessionOptions {
+            config,
+            ..SessionOptions::default()
+        };
         let session = Session::new(Arc::new(parking_lot::Mutex::new(graph)), options)?;
         let mut values = Vec::new();
         for (fetches, targets) in &requests {
-            let request = RunRequest { feeds: &fed, fetches, targets, options: None, want_metadata: false };
+            let request = RunRequest {
+                feeds: &fed,
+                fetches,
+                targets,
+                options: None,
+                want_metadata: false,
+            };
             let response = session.run(&request)?;
-            values.extend(response.outputs.iter().map(|tensor| hex(&tensor.to_proto_fields().encode_to_vec())));
+            values.extend(
+                response
+                    .outputs
+                    .iter()
+                    .map(|tensor| hex(&tensor.to_proto_fields().encode_to_vec())),
+            );
         }
         Ok(values)
     }

@@ -35,6 +35,7 @@ static BROADCAST_ARGS: Op = Op {
     name: "BroadcastArgs",
     shape: broadcast_args_shape,
     kernels: &[Kernel::native(broadcast_args)],
+    lower: Some(crate::lowering::by_value),
     gradient: Gradient::NotDifferentiable,
     ..Op::PURE
 };
@@ -48,6 +49,7 @@ static BROADCAST_GRADIENT_ARGS: Op = Op {
         Ok(())
     },
     kernels: &[Kernel::native(broadcast_gradient_args)],
+    lower: Some(crate::lowering::by_value),
     gradient: Gradient::NotDifferentiable,
     ..Op::PURE
 };

@@ -28,6 +28,7 @@ static CONCAT_OFFSET: Op = Op {
         Ok(())
     },
     kernels: &[Kernel::native(offsets)],
+    lower: Some(crate::lowering::by_value),
     gradient: Gradient::NotDifferentiable,
     ..Op::PURE
 };

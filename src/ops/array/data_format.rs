@@ -1,7 +1,7 @@
 //! Axes named by letters: their numbers, and values per axis, from one order of letters to another.
 
 use crate::movement::Writer;
-use ff_op::{Attrs, Gradient, Kernel, KernelContext, Op, PrepareContext, Prepared, shapes};
+use ff_op::{Attrs, Gradient, Kernel, KernelContext, LowerContext, Op, PrepareContext, Prepared, shapes};
 use ff_tensor::{DataType, Result, Tensor, ensure};
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ pub static OPS: &[&Op] = &[
         shape: shapes::unchanged,
         prepare: Some(formats),
         kernels: &[Kernel::native(map_axes)],
+        lower: Some(lower_map_axes),
         gradient: Gradient::NotDifferentiable,
         ..Op::PURE
     },
@@ -20,6 +21,7 @@ pub static OPS: &[&Op] = &[
         shape: shapes::unchanged,
         prepare: Some(formats),
         kernels: &[Kernel::native(permute)],
+        lower: Some(lower_permute),
         gradient: Gradient::NotDifferentiable,
         ..Op::PURE
     },
@@ -32,7 +34,44 @@ struct Formats {
 }
 
 fn formats(context: &PrepareContext) -> Result<Prepared> {
-    let attrs: &Attrs = &context.node.attrs;
+    Ok(Arc::new(formats_of(&context.node.attrs)?))
+}
+
+fn lower_map_axes(context: &mut LowerContext) -> Result<()> {
+    let formats = formats_of(context.attrs())?;
+    let table: Vec<i64> = formats
+        .from
+        .iter()
+        .map(|&letter| place(&formats.to, letter) as i64)
+        .collect();
+    super::lower_movement::map_axes(context, &table)
+}
+
+fn lower_permute(context: &mut LowerContext) -> Result<()> {
+    let formats = formats_of(context.attrs())?;
+    let count = context.input_dims(0)?.first().map_or(0, |&count| count as usize);
+    let order = order_of(&formats, count)?;
+    super::lower_movement::permute_rows(context, &order)
+}
+
+/// The place that each row of the result comes from. INVALID_ARGUMENT unless there are `count` letters, perhaps without
+/// those of batch and channels.
+fn order_of(formats: &Formats, count: usize) -> Result<Vec<i64>> {
+    let rank = formats.from.len();
+    let kept = |format: &[u8]| -> Vec<u8> {
+        let spatial = |letter: &&u8| count == rank || !matches!(letter, b'N' | b'C');
+        format.iter().filter(spatial).copied().collect()
+    };
+    let (from, to) = (kept(&formats.from), kept(&formats.to));
+    ensure!(
+        from.len() == count,
+        InvalidArgument,
+        "Format must have {count} spatial dimensions"
+    );
+    Ok(to.iter().map(|&letter| place(&from, letter) as i64).collect())
+}
+
+fn formats_of(attrs: &Attrs) -> Result<Formats> {
     let (from, to) = (attrs.string("src_format")?, attrs.string("dst_format")?);
     for (format, name) in [(from, "Source"), (to, "Destination")] {
         ensure!(
@@ -51,10 +90,10 @@ fn formats(context: &PrepareContext) -> Result<Prepared> {
         InvalidArgument,
         "Destination and source format must determine a permutation, got {from} and {to}"
     );
-    Ok(Arc::new(Formats {
+    Ok(Formats {
         from: from.as_bytes().to_vec(),
         to: to.as_bytes().to_vec(),
-    }))
+    })
 }
 
 /// The place of a letter; both formats have the same ones.
@@ -111,20 +150,11 @@ fn permute(context: &mut KernelContext) -> Result<()> {
         "Second dimension of 2D input must be of size 2, but got shape {}",
         input.shape()
     );
-    let kept = |format: &[u8]| -> Vec<u8> {
-        let spatial = |letter: &&u8| count == rank || !matches!(letter, b'N' | b'C');
-        format.iter().filter(spatial).copied().collect()
-    };
-    let (from, to) = (kept(&formats.from), kept(&formats.to));
-    ensure!(
-        from.len() == count,
-        InvalidArgument,
-        "Format must have {count} spatial dimensions"
-    );
+    let order = order_of(formats, count)?;
     let width = input.num_elements() / count;
     let mut writer = Writer::new(input.dtype(), input.shape().clone())?;
-    for (row, &letter) in to.iter().enumerate() {
-        writer.copy(row * width, input, place(&from, letter) * width, width)?;
+    for (row, &from) in order.iter().enumerate() {
+        writer.copy(row * width, input, from as usize * width, width)?;
     }
     let output = writer.finish()?;
     context.set_output(0, output)

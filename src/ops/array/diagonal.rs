@@ -15,6 +15,7 @@ const BAND_PART: Op = Op {
         Ok(())
     },
     kernels: &[Kernel::native(band_part)],
+    lower: Some(super::lower_movement::band_part),
     gradient: Gradient::Fn(|context| {
         let (incoming, lower, upper) = (
             context.incoming_or_zeros(0)?,
@@ -42,6 +43,7 @@ pub static OPS: &[&Op] = &[
             Ok(())
         },
         kernels: &[Kernel::native(diagonal)],
+        lower: Some(super::lower_movement::diagonal),
         gradient: Gradient::Fn(|context| {
             let incoming = context.incoming_or_zeros(0)?;
             let gradient = unary(context, "DiagPart", incoming)?;
@@ -54,6 +56,7 @@ pub static OPS: &[&Op] = &[
         name: "DiagPart",
         shape: part_shape,
         kernels: &[Kernel::native(diagonal_part)],
+        lower: Some(super::lower_movement::diagonal_part),
         gradient: Gradient::Fn(|context| {
             let incoming = context.incoming_or_zeros(0)?;
             let gradient = unary(context, "Diag", incoming)?;

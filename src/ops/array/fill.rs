@@ -60,6 +60,7 @@ static RANGE: Op = Op {
     name: "Range",
     shape: range_shape,
     kernels: &[Kernel::native(range)],
+    lower: Some(crate::lowering::by_value),
     gradient: Gradient::NotDifferentiable,
     ..Op::PURE
 };
@@ -80,6 +81,7 @@ static LIN_SPACE: Op = Op {
         Ok(())
     },
     kernels: &[Kernel::native(lin_space)],
+    lower: Some(crate::lowering::by_value),
     gradient: Gradient::NotDifferentiable,
     ..Op::PURE
 };

@@ -8,6 +8,7 @@ static GATHER_V2: Op = Op {
     name: "GatherV2",
     shape: gather_v2_shape,
     kernels: &[Kernel::native(gather_v2)],
+    lower: Some(super::lower_index::gather_v2),
     gradient: Gradient::Fn(gather_v2_gradient),
     ..Op::PURE
 };
@@ -19,6 +20,7 @@ static GATHER: Op = Op {
         Ok(())
     },
     kernels: &[Kernel::native(|context| gather(context, 0, 0))],
+    lower: Some(super::lower_index::rows),
     gradient: Gradient::Fn(row_gradient),
     ..Op::PURE
 };
@@ -26,6 +28,7 @@ static GATHER_ND: Op = Op {
     name: "GatherNd",
     shape: gather_nd_shape,
     kernels: &[Kernel::native(gather_nd)],
+    lower: Some(super::lower_index::gather_nd),
     gradient: Gradient::Fn(gather_nd_gradient),
     ..Op::PURE
 };
@@ -33,6 +36,7 @@ static DYNAMIC_STITCH: Op = Op {
     name: "DynamicStitch",
     shape: stitch_shape,
     kernels: &[Kernel::native(stitch)],
+    lower: Some(super::lower_index::stitch),
     gradient: Gradient::Fn(stitch_gradient),
     ..Op::PURE
 };

@@ -54,6 +54,12 @@ pub static OPS: &[&Op] = &[
             let zeros = ff_tensor::Tensor::zeros(context.output_type(0), Shape::new(&dims)?)?;
             context.set_output(0, zeros)
         })],
+        lower: Some(|context| {
+            let (dims, dtype) = (context.constant_i64s(0)?, context.output_type(0));
+            let zeros = context.builder.full(dtype, &dims, 0.0)?;
+            context.set_output(0, zeros);
+            Ok(())
+        }),
         gradient: Gradient::Missing,
         ..Op::STATEFUL
     },

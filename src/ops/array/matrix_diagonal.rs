@@ -6,24 +6,30 @@
 
 use crate::math::gradients::unary;
 use crate::movement::{Region, Writer};
-use ff_op::{Attrs, Gradient, GradientContext, Kernel, KernelContext, Op, OutputRef, ShapeContext};
-use ff_tensor::{DataType, PartialShape, Result, Shape, Tensor, dim, ensure};
+use ff_hlo::{Builder, Op as HloOp};
+use ff_op::{
+    Attrs, Gradient, GradientContext, Kernel, KernelContext, LowerContext, Op, OutputRef, ShapeContext,
+};
+use ff_tensor::{Bool, DataType, PartialShape, Result, Shape, Tensor, dim, ensure};
 
 const DIAG: Op = Op {
     shape: diag_shape,
     kernels: &[Kernel::native(diag)],
+    lower: Some(lower_diag),
     gradient: Gradient::Fn(diag_gradient),
     ..Op::PURE
 };
 const PART: Op = Op {
     shape: part_shape,
     kernels: &[Kernel::native(part)],
+    lower: Some(lower_part),
     gradient: Gradient::Fn(part_gradient),
     ..Op::PURE
 };
 const SET: Op = Op {
     shape: set_shape,
     kernels: &[Kernel::native(set)],
+    lower: Some(lower_set),
     gradient: Gradient::Fn(set_gradient),
     ..Op::PURE
 };
@@ -161,9 +167,9 @@ struct Diagonals {
     each: Vec<(i64, i64, i64)>,
 }
 
-fn diagonals(context: &KernelContext, band: Band, dims: &[i64], width: i64) -> Diagonals {
+fn diagonals(attrs: &Attrs, band: Band, dims: &[i64], width: i64) -> Diagonals {
     let (rows, columns) = (dims[dims.len() - 2], dims[dims.len() - 1]);
-    let alignment = context.attrs().string("align").unwrap_or("LEFT_LEFT");
+    let alignment = attrs.string("align").unwrap_or("LEFT_LEFT");
     let left = |d: i64| (d >= 0 && alignment.starts_with("LEFT")) || (d <= 0 && alignment.ends_with("LEFT"));
     let mut each = Vec::new();
     for d in (band.lower..=band.upper).rev() {
@@ -182,6 +188,19 @@ fn diagonals(context: &KernelContext, band: Band, dims: &[i64], width: i64) -> D
 }
 
 impl Diagonals {
+    /// For each element of a matrix, its place in the packed form, or the other way round; none where there is none.
+    fn sources(&self, into_matrix: bool) -> Vec<Option<i64>> {
+        let mut sources = vec![None; if into_matrix { self.matrix } else { self.packed } as usize];
+        for &(in_matrix, in_packed, length) in &self.each {
+            for i in 0..length {
+                let (to, from) = (in_matrix + i * self.step, in_packed + i);
+                let (to, from) = if into_matrix { (to, from) } else { (from, to) };
+                sources[to as usize] = Some(from);
+            }
+        }
+        sources
+    }
+
     /// Copies all diagonals into matrices, or out of them.
     fn copy(&self, writer: &mut Writer, source: &Tensor, into_matrix: bool) -> Result<()> {
         let (matrix, packed) = ([self.matrix, self.step], [self.packed, 1]);
@@ -287,7 +306,7 @@ fn diag(context: &mut KernelContext) -> Result<()> {
     let input = context.input(0)?;
     let width = input.dims()[input.rank() - 1];
     let mut writer = Writer::filled(&padding(context, 4)?, shape.clone())?;
-    diagonals(context, band, shape.dims(), width).copy(&mut writer, input, true)?;
+    diagonals(context.attrs(), band, shape.dims(), width).copy(&mut writer, input, true)?;
     context.set_output(0, writer.finish()?)
 }
 
@@ -326,7 +345,7 @@ fn part(context: &mut KernelContext) -> Result<()> {
     let input = context.input(0)?;
     let width = shape.dims()[shape.rank() - 1];
     let mut writer = Writer::filled(&padding(context, 2)?, shape)?;
-    diagonals(context, band, input.dims(), width).copy(&mut writer, input, false)?;
+    diagonals(context.attrs(), band, input.dims(), width).copy(&mut writer, input, false)?;
     context.set_output(0, writer.finish()?)
 }
 
@@ -354,8 +373,99 @@ fn set(context: &mut KernelContext) -> Result<()> {
     let dims = input.dims().to_vec();
     let width = diagonal.dims()[diagonal.rank() - 1];
     let mut writer = Writer::onto(input)?;
-    diagonals(context, band, &dims, width).copy(&mut writer, &diagonal, true)?;
+    diagonals(context.attrs(), band, &dims, width).copy(&mut writer, &diagonal, true)?;
     context.set_output(0, writer.finish()?)
+}
+
+fn lower_band(context: &mut LowerContext, index: usize) -> Result<Band> {
+    if index >= context.num_inputs() {
+        return Band::new(&[0]);
+    }
+    Band::new(&context.constant_i64s(index)?)
+}
+
+/// Elements of `from` where they have a source, else those of `rest`, whose shape the result has.
+fn rearranged(
+    builder: &mut Builder,
+    from: HloOp,
+    rest: HloOp,
+    batches: i64,
+    sources: &[Option<i64>],
+) -> Result<HloOp> {
+    let dims = builder.dims(rest).to_vec();
+    if dims.contains(&0) || builder.dims(from).contains(&0) {
+        return Ok(rest);
+    }
+    let width = builder.dims(from).iter().product::<i64>() / batches;
+    let flat = builder.reshape(from, &[batches, width])?;
+    let places: Vec<i64> = sources.iter().map(|source| source.unwrap_or(0)).collect();
+    let taken = crate::lowering::take(builder, flat, &places, 1)?;
+    let is_there: Vec<Bool> = sources
+        .iter()
+        .map(|source| Bool::from(source.is_some()))
+        .collect();
+    let is_there = builder.constant_vector(&is_there)?;
+    let all = [batches, sources.len() as i64];
+    let is_there = builder.broadcast_to(is_there, &all)?;
+    let rest = builder.reshape(rest, &all)?;
+    let chosen = builder.select(is_there, taken, rest)?;
+    builder.reshape(chosen, &dims)
+}
+
+/// An array of the element that an input holds; of zeros where there is no such input.
+fn lower_padding(context: &mut LowerContext, index: usize, dims: &[i64]) -> Result<HloOp> {
+    if index >= context.num_inputs() {
+        let dtype = context.output_type(0);
+        return context.builder.full(dtype, dims, 0.0);
+    }
+    let value = context.input(index)?;
+    context.builder.broadcast_scalar(value, dims)
+}
+
+fn lower_diag(context: &mut LowerContext) -> Result<()> {
+    let band = lower_band(context, 1)?;
+    let input_dims = context.input_dims(0)?;
+    let (kept, width) = (
+        input_dims.len() - if band.count() > 1 { 2 } else { 1 },
+        input_dims[input_dims.len() - 1],
+    );
+    let mut extents = [-1, -1];
+    if context.num_inputs() > 1 {
+        for (index, extent) in extents.iter_mut().enumerate() {
+            *extent = context.constant_i64s(2 + index)?.first().copied().unwrap_or(-1);
+        }
+    }
+    let (rows, columns) = matrix_extents(band, width, extents[0], extents[1])?;
+    let dims = [&input_dims[..kept], &[rows, columns]].concat();
+    let rest = lower_padding(context, 4, &dims)?;
+    let all = diagonals(context.attrs(), band, &dims, width);
+    let input = context.input(0)?;
+    let output = rearranged(context.builder, input, rest, all.batches, &all.sources(true))?;
+    context.set_output(0, output);
+    Ok(())
+}
+
+fn lower_part(context: &mut LowerContext) -> Result<()> {
+    let band = lower_band(context, 1)?;
+    let input_dims = context.input_dims(0)?;
+    let shape = packed_shape(&PartialShape::new(&input_dims), band)?;
+    let dims = shape.dims().unwrap_or_default().to_vec();
+    let rest = lower_padding(context, 2, &dims)?;
+    let all = diagonals(context.attrs(), band, &input_dims, dims[dims.len() - 1]);
+    let input = context.input(0)?;
+    let output = rearranged(context.builder, input, rest, all.batches, &all.sources(false))?;
+    context.set_output(0, output);
+    Ok(())
+}
+
+fn lower_set(context: &mut LowerContext) -> Result<()> {
+    let band = lower_band(context, 2)?;
+    let (dims, packed) = (context.input_dims(0)?, context.input_dims(1)?);
+    let all = diagonals(context.attrs(), band, &dims, packed[packed.len() - 1]);
+    let (rest, diagonal) = (context.input(0)?, context.input(1)?);
+    let output = rearranged(context.builder, diagonal, rest, all.batches, &all.sources(true))?;
+    context.set_output(0, output);
+    Ok(())
 }
 
 /// Attributes of a node of the third version that packs as the present node does.

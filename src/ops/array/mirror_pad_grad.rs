@@ -1,7 +1,7 @@
 //! MirrorPadGrad: paddings folded back onto the elements that they mirror.
 
 use crate::match_number;
-use ff_op::{Attrs, Gradient, GradientContext, Kernel, KernelContext, Op, ShapeContext};
+use ff_op::{Attrs, Gradient, GradientContext, Kernel, KernelContext, LowerContext, Op, ShapeContext};
 use ff_tensor::{PartialShape, Result, Shape, Tensor, bail, dim, ensure};
 
 /// The ops of this file.
@@ -9,6 +9,7 @@ pub static OPS: &[&Op] = &[&Op {
     name: "MirrorPadGrad",
     shape: mirror_pad_grad_shape,
     kernels: &[Kernel::native(mirror_pad_grad)],
+    lower: Some(lower_mirror_pad_grad),
     gradient: Gradient::Fn(mirror_pad_grad_gradient),
     ..Op::PURE
 }];
@@ -101,6 +102,16 @@ fn mirror_pad_grad_shape(context: &mut ShapeContext) -> Result<()> {
         }
         None => PartialShape::of_rank(dims.len()),
     };
+    context.set_output(0, output);
+    Ok(())
+}
+
+/// The paddings are known.
+fn lower_mirror_pad_grad(context: &mut LowerContext) -> Result<()> {
+    let offset = mirror_offset(context.attrs())?;
+    let paddings = paddings_of(&context.constant(1)?, context.input_dims(0)?.len())?;
+    let input = context.input(0)?;
+    let output = super::lower_movement::fold_mirrored(context.builder, input, &paddings, offset)?;
     context.set_output(0, output);
     Ok(())
 }

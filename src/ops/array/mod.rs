@@ -10,6 +10,8 @@ mod float_cases;
 pub mod gather;
 mod identity;
 mod inplace;
+mod lower_index;
+mod lower_movement;
 mod matrix_diagonal;
 mod mirror_pad_grad;
 mod pack;

@@ -17,6 +17,7 @@ pub static OPS: &[&Op] = &[
             Ok(())
         },
         kernels: &[Kernel::native(roll)],
+        lower: Some(super::lower_movement::roll),
         gradient: Gradient::Fn(roll_gradient),
         ..Op::PURE
     },
@@ -24,6 +25,7 @@ pub static OPS: &[&Op] = &[
         name: "ReverseSequence",
         shape: reverse_shape,
         kernels: &[Kernel::native(reverse)],
+        lower: Some(super::lower_movement::reverse_sequence),
         gradient: Gradient::Fn(|context| {
             let (incoming, lengths) = (context.incoming_or_zeros(0)?, context.input(1)?);
             let attrs = context.attrs().clone();

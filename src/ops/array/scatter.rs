@@ -12,6 +12,7 @@ pub static OPS: &[&Op] = &[
         name: "ScatterNd",
         shape: scatter_shape,
         kernels: &[Kernel::native(scatter)],
+        lower: Some(super::lower_index::scatter_nd),
         gradient: Gradient::Fn(scatter_gradient),
         ..Op::PURE
     },
@@ -42,6 +43,7 @@ pub static OPS: &[&Op] = &[
         name: "Bitcast",
         shape: bitcast_shape,
         kernels: &[Kernel::native(bitcast)],
+        lower: Some(super::lower_movement::bitcast),
         gradient: Gradient::NotDifferentiable,
         ..Op::PURE
     },
@@ -50,6 +52,7 @@ pub static OPS: &[&Op] = &[
 const TENSOR_SCATTER: Op = Op {
     shape: tensor_scatter_shape,
     kernels: &[Kernel::native(tensor_scatter)],
+    lower: Some(super::lower_index::tensor_scatter),
     ..Op::PURE
 };
 

@@ -57,6 +57,7 @@ static REVERSE: Op = Op {
         );
         reverse(context, &axes)
     })],
+    lower: Some(super::lower_movement::reverse_flagged),
     gradient: Gradient::Missing,
     ..Op::PURE
 };

@@ -42,6 +42,7 @@ static PLACEHOLDER_WITH_DEFAULT: Op = Op {
         let value = context.take_input(0)?;
         context.set_output(0, value)
     })],
+    lower: Some(crate::lowering::identity),
     gradient: Gradient::Fn(|context| {
         let incoming = context.incoming_or_zeros(0)?;
         context.set(0, incoming);
@@ -66,6 +67,7 @@ static NO_OP: Op = Op {
     name: "NoOp",
     shape: shapes::none,
     kernels: &[Kernel::native(|_| Ok(()))],
+    lower: Some(|_| Ok(())),
     gradient: Gradient::NotDifferentiable,
     ..Op::PURE
 };

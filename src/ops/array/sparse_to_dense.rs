@@ -17,6 +17,7 @@ pub static OPS: &[&Op] = &[&Op {
         Ok(())
     },
     kernels: &[Kernel::native(to_dense)],
+    lower: Some(super::lower_index::to_dense),
     gradient: Gradient::Fn(gradient),
     ..Op::PURE
 }];

@@ -1,6 +1,7 @@
 //! Ops that move blocks of space into depth or batch, and back. Each sees its tensor under finer axes, permutes those,
 //! and sees the result in the output's shape.
 
+use super::lower_movement;
 use crate::movement::{self, Region, Writer, row_major};
 use ff_op::{Attrs, Gradient, GradientContext, Kernel, KernelContext, LowerContext, Op, ShapeContext};
 use ff_tensor::{PartialShape, Result, Shape, Tensor, bail, dim, ensure};
@@ -27,6 +28,7 @@ pub static OPS: &[&Op] = &[
         name: "SpaceToBatchND",
         shape: batch_shape,
         kernels: &[Kernel::native(space_to_batch)],
+        lower: Some(lower_batch),
         gradient: Gradient::Fn(batch_gradient),
         ..Op::PURE
     },
@@ -34,6 +36,7 @@ pub static OPS: &[&Op] = &[
         name: "BatchToSpaceND",
         shape: batch_shape,
         kernels: &[Kernel::native(batch_to_space)],
+        lower: Some(lower_batch),
         gradient: Gradient::Fn(batch_gradient),
         ..Op::PURE
     },
@@ -41,6 +44,7 @@ pub static OPS: &[&Op] = &[
         name: "SpaceToBatch",
         shape: batch_shape,
         kernels: &[Kernel::native(space_to_batch)],
+        lower: Some(lower_batch),
         gradient: Gradient::Fn(batch_gradient),
         ..Op::PURE
     },
@@ -48,6 +52,7 @@ pub static OPS: &[&Op] = &[
         name: "BatchToSpace",
         shape: batch_shape,
         kernels: &[Kernel::native(batch_to_space)],
+        lower: Some(lower_batch),
         gradient: Gradient::Fn(batch_gradient),
         ..Op::PURE
     },
@@ -374,6 +379,25 @@ fn batch_to_space(context: &mut KernelContext) -> Result<()> {
     };
     let cropped = movement::read(&moved, Shape::new(&output)?, region)?;
     context.set_output(0, cropped)
+}
+
+/// Blocks and amounts are known.
+fn lower_batch(context: &mut LowerContext) -> Result<()> {
+    let (to_batch, pairs_input) = batch_layout(context.node().op_name());
+    let value = match pairs_input {
+        2 => Some(context.constant(1)?),
+        _ => None,
+    };
+    let block = block_shape(context.attrs(), value)?.unwrap_or_default();
+    let amounts = pairs(&context.constant(pairs_input)?, block.len())?;
+    let output = batch_extents(&context.input_dims(0)?, &block, Some(&amounts), to_batch)?;
+    let input = context.input(0)?;
+    let moved = match to_batch {
+        true => lower_movement::space_to_batch(context.builder, input, &block, &amounts, &output)?,
+        false => lower_movement::batch_to_space(context.builder, input, &block, &amounts, &output)?,
+    };
+    context.set_output(0, moved);
+    Ok(())
 }
 
 fn batch_gradient(context: &mut GradientContext) -> Result<()> {

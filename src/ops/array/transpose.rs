@@ -33,6 +33,7 @@ static INVERT_PERMUTATION: Op = Op {
     name: "InvertPermutation",
     shape: shapes::unchanged,
     kernels: &[Kernel::native(invert)],
+    lower: Some(super::lower_index::invert),
     gradient: Gradient::NotDifferentiable,
     ..Op::PURE
 };

@@ -45,6 +45,7 @@ pub static OPS: &[&Op] = &[
             Ok(())
         },
         kernels: &[Kernel::native(difference)],
+        lower: Some(crate::lowering::by_value),
         gradient: Gradient::NotDifferentiable,
         ..Op::PURE
     },

@@ -65,6 +65,16 @@ static TO_BOOL: Op = Op {
         let is_true = truth(context.input(0)?)?;
         context.set_output(0, Tensor::scalar(ff_tensor::Bool::from(is_true))?)
     })],
+    lower: Some(|context| {
+        let (dims, input) = (context.input_dims(0)?, context.input(0)?);
+        let builder = &mut *context.builder;
+        let is_true = match dims.is_empty() {
+            true => crate::lowering::compare_with(builder, ff_hlo::Direction::Ne, input, 0.0)?,
+            false => builder.scalar(DataType::BOOL, f64::from(u8::from(!dims.contains(&0))))?,
+        };
+        context.set_output(0, is_true);
+        Ok(())
+    }),
     gradient: Gradient::NotDifferentiable,
     ..Op::PURE
 };

@@ -8,6 +8,7 @@ const PIXELS: Op = Op {
     name: "RGBToHSV",
     shape: pixels_shape,
     kernels: &[Kernel::native(|context| map_pixels(context, rgb_to_hsv))],
+    lower: Some(super::lower_color::rgb_to_hsv),
     gradient: Gradient::Missing,
     ..Op::PURE
 };
@@ -21,6 +22,7 @@ const CONTRAST: Op = Op {
         shapes::unchanged(context)
     },
     kernels: &[Kernel::native(|context| contrast(context, false))],
+    lower: Some(super::lower_color::contrast),
     gradient: Gradient::Missing,
     ..Op::PURE
 };
@@ -31,6 +33,7 @@ pub static OPS: &[&Op] = &[
     &Op {
         name: "HSVToRGB",
         kernels: &[Kernel::native(|context| map_pixels(context, hsv_to_rgb))],
+        lower: Some(super::lower_color::hsv_to_rgb),
         gradient: Gradient::NotDifferentiable,
         ..PIXELS
     },
@@ -38,18 +41,21 @@ pub static OPS: &[&Op] = &[
         name: "AdjustHue",
         shape: adjusted_shape,
         kernels: &[Kernel::native(|context| adjust(context, turn_hue))],
+        lower: Some(super::lower_color::hue),
         ..PIXELS
     },
     &Op {
         name: "AdjustSaturation",
         shape: adjusted_shape,
         kernels: &[Kernel::native(|context| adjust(context, scale_saturation))],
+        lower: Some(super::lower_color::saturation),
         ..PIXELS
     },
     &CONTRAST,
     &Op {
         name: "AdjustContrast",
         kernels: &[Kernel::native(|context| contrast(context, true))],
+        lower: None,
         ..CONTRAST
     },
 ];

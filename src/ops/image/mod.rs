@@ -6,6 +6,8 @@ mod color;
 mod combined_suppression;
 mod crop_and_resize;
 mod glimpse;
+mod lower_color;
+mod lower_resize;
 mod patches;
 mod projective;
 mod resize;

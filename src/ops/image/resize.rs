@@ -15,6 +15,7 @@ const RESIZE: Op = Op {
         set_sized_image(context, image.dim(0), 1, image.dim(3))
     },
     kernels: &[Kernel::native(bilinear).for_types(NUMBERS)],
+    lower: Some(super::lower_resize::bilinear),
     gradient: Gradient::Fn(|context| gradient(context, "ResizeBilinearGrad")),
     ..Op::PURE
 };
@@ -25,12 +26,14 @@ pub static OPS: &[&Op] = &[
     &Op {
         name: "ResizeNearestNeighbor",
         kernels: &[Kernel::native(nearest).for_types(NUMBERS)],
+        lower: Some(super::lower_resize::nearest),
         gradient: Gradient::Fn(nearest_gradient),
         ..RESIZE
     },
     &Op {
         name: "ResizeBicubic",
         kernels: &[Kernel::native(bicubic).for_types(NUMBERS)],
+        lower: None,
         gradient: Gradient::Fn(|context| match context.input_type(0) {
             DataType::FLOAT | DataType::DOUBLE => gradient(context, "ResizeBicubicGrad"),
             _ => Ok(()),
@@ -40,6 +43,7 @@ pub static OPS: &[&Op] = &[
     &Op {
         name: "ResizeArea",
         kernels: &[Kernel::native(by_area).for_types(NUMBERS)],
+        lower: None,
         gradient: Gradient::Missing,
         ..RESIZE
     },
@@ -60,8 +64,7 @@ pub struct Geometry {
 }
 
 /// The scales from `input` to `output`. INVALID_ARGUMENT for attributes that exclude each other.
-pub fn scales(context: &KernelContext, input: [usize; 2], output: [usize; 2]) -> Result<[Scale; 2]> {
-    let attrs = context.attrs();
+pub fn scales(attrs: &Attrs, input: [usize; 2], output: [usize; 2]) -> Result<[Scale; 2]> {
     let align = attrs.bool("align_corners")?;
     let half_pixel = attrs.bool("half_pixel_centers").unwrap_or(false);
     ensure!(
@@ -104,7 +107,7 @@ impl Geometry {
             input,
             output,
             channels,
-            scale: scales(context, input, output)?,
+            scale: scales(context.attrs(), input, output)?,
         })
     }
 

@@ -15,6 +15,7 @@ const LIKE_IMAGE: Op = Op {
         Ok(())
     },
     kernels: &[Kernel::native(bilinear)],
+    lower: Some(super::lower_resize::bilinear_gradient),
     gradient: Gradient::NotDifferentiable,
     ..Op::PURE
 };
@@ -25,6 +26,7 @@ pub static OPS: &[&Op] = &[
     &Op {
         name: "ResizeBicubicGrad",
         kernels: &[Kernel::native(bicubic)],
+        lower: None,
         gradient: Gradient::Missing,
         ..LIKE_IMAGE
     },
@@ -89,7 +91,7 @@ fn extents(context: &KernelContext) -> Result<([usize; 4], [usize; 2])> {
 
 fn bilinear(context: &mut KernelContext) -> Result<()> {
     let (incoming, image) = extents(context)?;
-    let scales = scales(context, image, [incoming[1], incoming[2]])?;
+    let scales = scales(context.attrs(), image, [incoming[1], incoming[2]])?;
     let sources = [0, 1].map(|axis| {
         let places = linear(scales[axis], image[axis], incoming[axis + 1]);
         let both = |place: &super::sampling::Linear| {
@@ -103,7 +105,7 @@ fn bilinear(context: &mut KernelContext) -> Result<()> {
 
 fn bicubic(context: &mut KernelContext) -> Result<()> {
     let (incoming, image) = extents(context)?;
-    let scales = scales(context, image, [incoming[1], incoming[2]])?;
+    let scales = scales(context.attrs(), image, [incoming[1], incoming[2]])?;
     let sources = [0, 1].map(|axis| {
         let places = cubic(scales[axis], image[axis], incoming[axis + 1]);
         let all =
@@ -127,7 +129,7 @@ fn nearest(context: &mut KernelContext) -> Result<()> {
         "input image must be of non-zero size"
     );
     let image = [size[0] as usize, size[1] as usize];
-    let scales = scales(context, image, [incoming[1], incoming[2]])?;
+    let scales = scales(context.attrs(), image, [incoming[1], incoming[2]])?;
     let sources = [0, 1].map(|axis| {
         (0..incoming[axis + 1])
             .map(|x| vec![(scales[axis].nearest(x, image[axis]), 1.0)])

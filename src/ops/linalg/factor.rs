@@ -13,6 +13,7 @@ const CHOLESKY: Op = Op {
     kernels: &[Kernel::native(
         |context| match_field!(context.output_type(0), T => map::<T>(context, factor)),
     )],
+    lower: Some(super::lower::cholesky),
     gradient: Gradient::Fn(gradients::of_cholesky),
     ..Op::PURE
 };

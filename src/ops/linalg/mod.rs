@@ -5,6 +5,7 @@ mod decompose_gradient;
 mod factor;
 mod functions;
 mod gradients;
+mod lower;
 mod matrices;
 mod shapes;
 mod solve;

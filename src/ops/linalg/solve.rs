@@ -28,6 +28,7 @@ const TRIANGULAR: Op = Op {
     name: "MatrixTriangularSolve",
     shape: |context| broadcast_system(context, false),
     kernels: &[Kernel::native(triangular)],
+    lower: Some(super::lower::triangular),
     gradient: Gradient::Fn(gradients::of_triangular_solve),
     ..Op::PURE
 };

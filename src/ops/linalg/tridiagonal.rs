@@ -13,6 +13,7 @@ pub static OPS: &[&Op] = &[
         name: "TridiagonalMatMul",
         shape: multiply_shape,
         kernels: &[Kernel::native(multiply)],
+        lower: Some(super::lower::tridiagonal_product),
         gradient: Gradient::Fn(gradients::of_tridiagonal_product),
         ..Op::PURE
     },

@@ -19,12 +19,14 @@ pub static OPS: &[&Op] = &[
             Ok(())
         },
         kernels: &[Kernel::native(plain)],
+        lower: Some(super::lower_count::bins),
         ..BASE
     },
     &Op {
         name: "DenseBincount",
         shape: dense_shape,
         kernels: &[Kernel::native(dense)],
+        lower: Some(super::lower_count::bins),
         ..BASE
     },
     &Op {

@@ -12,6 +12,7 @@ static CUMSUM: Op = Op {
     kernels: &[Kernel::native(
         |context| crate::match_number!(context.output_type(0), T => run::<T>(context, T::default(), T::add)),
     )],
+    lower: Some(super::lower_count::cumulative),
     gradient: Gradient::Fn(sum_gradient),
     ..Op::PURE
 };

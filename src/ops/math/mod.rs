@@ -12,6 +12,7 @@ mod division;
 mod einsum;
 pub mod gradients;
 mod log_products;
+mod lower_count;
 mod matmul;
 mod matmul_kernel;
 pub mod number;

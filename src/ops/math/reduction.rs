@@ -44,6 +44,7 @@ static ARG_MAX: Op = Op {
     name: "ArgMax",
     shape: arg_shape,
     kernels: &[Kernel::native(|context| arg_extreme(context, true))],
+    lower: Some(super::lower_count::arg_extreme),
     gradient: Gradient::NotDifferentiable,
     ..Op::PURE
 };

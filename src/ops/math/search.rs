@@ -7,6 +7,7 @@ use ff_tensor::{DataType, Result, Tensor, dim, ensure};
 const BOUND: Op = Op {
     shape: bound_shape,
     kernels: &[Kernel::native(bound)],
+    lower: Some(super::lower_count::bounds),
     gradient: Gradient::Missing,
     ..Op::PURE
 };
@@ -34,6 +35,7 @@ pub static OPS: &[&Op] = &[
             Ok(std::sync::Arc::new(boundaries.to_vec()))
         }),
         kernels: &[Kernel::native(bucketize)],
+        lower: Some(super::lower_count::buckets),
         gradient: Gradient::Missing,
         ..Op::PURE
     },

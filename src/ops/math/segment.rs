@@ -23,6 +23,7 @@ const SORTED: Op = Op {
 const UNSORTED: Op = Op {
     shape: unsorted_shape,
     kernels: &[Kernel::native(unsorted)],
+    lower: Some(super::lower_count::segments),
     ..Op::PURE
 };
 

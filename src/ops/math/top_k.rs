@@ -21,6 +21,7 @@ const IN_TOP_K: Op = Op {
     name: "InTopKV2",
     shape: in_top_k_shape,
     kernels: &[Kernel::native(in_top_k)],
+    lower: Some(super::lower_count::in_top_k),
     gradient: Gradient::Missing,
     ..Op::PURE
 };
@@ -37,7 +38,7 @@ pub static OPS: &[&Op] = &[
         name: "ApproxTopK",
         shape: approximate_shape,
         kernels: &[Kernel::native(approximate)],
-        lower: None,
+        lower: Some(lower_approximate),
         gradient: Gradient::Missing,
         ..Op::PURE
     },
@@ -277,6 +278,37 @@ fn approximate(context: &mut KernelContext) -> Result<()> {
     }
     context.set_output(0, values.finish()?)?;
     context.set_output(1, Tensor::from_slice(shape, &found)?)
+}
+
+/// The exact answer.
+fn lower_approximate(context: &mut LowerContext) -> Result<()> {
+    let dims = context.input_dims(0)?;
+    let (axis, k) = approximate_attrs(context.attrs(), dims.len())?;
+    let largest = context.attrs().bool("is_max_k")?;
+    let input = context.input(0)?;
+    let last = dims.len() as i64 - 1;
+    // Changing places twice changes nothing.
+    let order: Vec<i64> = (0..=last)
+        .map(|at| match at {
+            at if at == axis as i64 => last,
+            at if at == last => axis as i64,
+            at => at,
+        })
+        .collect();
+    let builder = &mut *context.builder;
+    let turned = builder.transpose(input, &order)?;
+    let found = builder.top_k(turned, k, largest)?;
+    let (values, places) = (
+        builder.get_tuple_element(found, 0)?,
+        builder.get_tuple_element(found, 1)?,
+    );
+    let (values, places) = (
+        builder.transpose(values, &order)?,
+        builder.transpose(places, &order)?,
+    );
+    context.set_output(0, values);
+    context.set_output(1, places);
+    Ok(())
 }
 
 fn nth_shape(context: &mut ShapeContext) -> Result<()> {

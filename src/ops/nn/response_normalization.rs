@@ -1,7 +1,8 @@
 //! Local response normalization: each channel divided by what its neighbours hold.
 
 use crate::wide::{f64s, from_f64s, zeros};
-use ff_op::{Attrs, Gradient, GradientContext, Kernel, KernelContext, Op};
+use ff_hlo::{Builder, Op as HloOp, Opcode};
+use ff_op::{Attrs, Gradient, GradientContext, Kernel, KernelContext, LowerContext, Op};
 use ff_tensor::{DataType, Result, ensure};
 
 const TYPES: &[(&str, &[DataType])] = &[("T", &[DataType::FLOAT, DataType::HALF, DataType::BFLOAT16])];
@@ -16,6 +17,7 @@ pub static OPS: &[&Op] = &[
             Ok(())
         },
         kernels: &[Kernel::native(forward).for_types(TYPES)],
+        lower: Some(lower_forward),
         gradient: Gradient::Fn(gradient),
         ..Op::PURE
     },
@@ -30,6 +32,7 @@ pub static OPS: &[&Op] = &[
             Ok(())
         },
         kernels: &[Kernel::native(backward).for_types(TYPES)],
+        lower: Some(lower_backward),
         ..Op::PURE
     },
 ];
@@ -111,6 +114,70 @@ fn backward(context: &mut KernelContext) -> Result<()> {
     }
     let result = from_f64s(context.output_type(0), context.output_shape(0)?.clone(), &result)?;
     context.set_output(0, result)
+}
+
+/// The sum over the neighbours of each channel.
+fn neighbours(builder: &mut Builder, x: HloOp, radius: usize) -> Result<HloOp> {
+    let channels = builder.dims(x)[3];
+    if builder.dims(x).contains(&0) {
+        return Ok(x);
+    }
+    let radius = (radius as i64).min(channels - 1);
+    let dtype = builder.dtype(x);
+    let sum = (
+        builder.identity(Opcode::Add, dtype)?,
+        builder.reducer(Opcode::Add, dtype)?,
+    );
+    crate::lowering::slide(builder, x, 3, radius, radius, sum)
+}
+
+/// What each element is divided by, before the power, and its power.
+fn norms(builder: &mut Builder, x: HloOp, rule: &Rule) -> Result<(HloOp, HloOp)> {
+    let squares = builder.square(x)?;
+    let sum = neighbours(builder, squares, rule.radius)?;
+    let (alpha, bias) = (
+        builder.scalar_like(rule.alpha, x)?,
+        builder.scalar_like(rule.bias, x)?,
+    );
+    let scaled = builder.multiply(alpha, sum)?;
+    let norm = builder.add(bias, scaled)?;
+    let beta = builder.scalar_like(-rule.beta, x)?;
+    Ok((norm, builder.binary(Opcode::Power, norm, beta)?))
+}
+
+fn lower_forward(context: &mut LowerContext) -> Result<()> {
+    let (rule, input, dtype) = (
+        Rule::of(context.attrs())?,
+        context.input(0)?,
+        context.output_type(0),
+    );
+    let builder = &mut *context.builder;
+    let x = builder.convert(input, DataType::DOUBLE)?;
+    let (_, power) = norms(builder, x, &rule)?;
+    let result = builder.multiply(x, power)?;
+    let output = builder.convert(result, dtype)?;
+    context.set_output(0, output);
+    Ok(())
+}
+
+fn lower_backward(context: &mut LowerContext) -> Result<()> {
+    let (rule, dtype) = (Rule::of(context.attrs())?, context.output_type(0));
+    let inputs = [context.input(0)?, context.input(1)?, context.input(2)?];
+    let builder = &mut *context.builder;
+    let [incoming, x, y] = inputs.map(|input| builder.convert(input, DataType::DOUBLE));
+    let (incoming, x, y) = (incoming?, x?, y?);
+    let (norm, power) = norms(builder, x, &rule)?;
+    let product = builder.multiply(incoming, y)?;
+    let shares = builder.divide(product, norm)?;
+    let sum = neighbours(builder, shares, rule.radius)?;
+    let factor = builder.scalar_like(-2.0 * rule.alpha * rule.beta, x)?;
+    let slope = builder.multiply(factor, x)?;
+    let slope = builder.multiply(slope, sum)?;
+    let own = builder.multiply(incoming, power)?;
+    let result = builder.add(own, slope)?;
+    let output = builder.convert(result, dtype)?;
+    context.set_output(0, output);
+    Ok(())
 }
 
 fn gradient(context: &mut GradientContext) -> Result<()> {

@@ -8,6 +8,7 @@ const ARGS: Op = Op {
     name: "FakeQuantWithMinMaxArgs",
     shape: shapes::unchanged,
     kernels: &[Kernel::native(args)],
+    lower: Some(|context| super::lower::args(context, levels(context.attrs())?, false)),
     gradient: Gradient::Fn(args_gradient),
     ..Op::PURE
 };
@@ -19,6 +20,7 @@ pub static OPS: &[&Op] = &[
         name: "FakeQuantWithMinMaxArgsGradient",
         shape: shapes::merged,
         kernels: &[Kernel::native(args_backward)],
+        lower: Some(|context| super::lower::args(context, levels(context.attrs())?, true)),
         gradient: Gradient::Missing,
         ..ARGS
     },
@@ -30,6 +32,7 @@ pub static OPS: &[&Op] = &[
             shapes::unchanged(context)
         },
         kernels: &[Kernel::native(|context| vars(context, false))],
+        lower: Some(|context| super::lower::vars(context, levels(context.attrs())?, false)),
         gradient: Gradient::Fn(|context| vars_gradient(context, "FakeQuantWithMinMaxVarsGradient")),
         ..ARGS
     },
@@ -45,6 +48,7 @@ pub static OPS: &[&Op] = &[
             Ok(())
         },
         kernels: &[Kernel::native(|context| vars_backward(context, false))],
+        lower: Some(|context| super::lower::vars_backward(context, levels(context.attrs())?, false)),
         gradient: Gradient::Missing,
         ..ARGS
     },
@@ -56,6 +60,7 @@ pub static OPS: &[&Op] = &[
             Ok(())
         },
         kernels: &[Kernel::native(|context| vars(context, true))],
+        lower: Some(|context| super::lower::vars(context, levels(context.attrs())?, true)),
         gradient: Gradient::Fn(|context| vars_gradient(context, "FakeQuantWithMinMaxVarsPerChannelGradient")),
         ..ARGS
     },
@@ -70,6 +75,7 @@ pub static OPS: &[&Op] = &[
             Ok(())
         },
         kernels: &[Kernel::native(|context| vars_backward(context, true))],
+        lower: Some(|context| super::lower::vars_backward(context, levels(context.attrs())?, true)),
         gradient: Gradient::Missing,
         ..ARGS
     },

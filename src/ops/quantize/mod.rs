@@ -5,6 +5,7 @@ mod concat;
 mod convert;
 mod fake;
 mod image;
+mod lower;
 mod normalization;
 mod product;
 mod range;

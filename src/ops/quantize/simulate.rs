@@ -1,13 +1,17 @@
 //! `QuantizeAndDequantize` in four versions: symmetric quantization, simulated, of the whole tensor or of each slice.
 
 use crate::wide::{f64s, from_f64s, zeros};
-use ff_op::{Attrs, Gradient, GradientContext, Kernel, KernelContext, Op, OutputRef, ShapeContext, shapes};
+use ff_op::{
+    Attrs, Gradient, GradientContext, Kernel, KernelContext, LowerContext, Op, OutputRef, ShapeContext,
+    shapes,
+};
 use ff_tensor::{DataType, Result, Shape, Tensor, bail, dim, ensure};
 
 const V2: Op = Op {
     name: "QuantizeAndDequantizeV2",
     shape,
     kernels: &[Kernel::native(run)],
+    lower: Some(lower),
     gradient: Gradient::Fn(straight_through),
     ..Op::PURE
 };
@@ -41,6 +45,7 @@ pub static OPS: &[&Op] = &[
             Ok(())
         },
         kernels: &[Kernel::native(backward)],
+        lower: None,
         gradient: Gradient::Missing,
         ..V2
     },
@@ -110,14 +115,40 @@ struct Scale {
 }
 
 impl Rule {
-    fn scale(&self, min: f64, max: f64, precision: Precision) -> Scale {
-        let round = |x| precision.round(x);
+    /// From attributes and the number of bits, if that is an input. INVALID_ARGUMENT for more bits than the type holds.
+    fn of(attrs: &Attrs, given: Option<i64>, dtype: DataType) -> Result<Rule> {
+        let bits = match given {
+            Some(bits) => bits,
+            None => attrs.int("num_bits")?,
+        };
+        let most = if dtype == DataType::FLOAT { 24 } else { 53 };
+        let signed = attrs.bool("signed_input")?;
+        ensure!(
+            bits > 0 && bits < if signed { 62 } else { 63 } && (given.is_none() || bits <= most),
+            InvalidArgument,
+            "num_bits is out of range: {bits} with signed_input_ {signed}"
+        );
+        Ok(Rule {
+            signed,
+            narrow: attrs.bool("narrow_range").unwrap_or(false),
+            bits,
+            to_even: round_to_even(attrs)?,
+        })
+    }
+
+    /// The least and the largest quantized number.
+    fn levels(&self) -> (f64, f64) {
         let half = (1i64 << (self.bits - 1)) as f64;
-        let (least, largest) = if self.signed {
+        if self.signed {
             (if self.narrow { 1.0 - half } else { -half }, half - 1.0)
         } else {
             (0.0, (2.0 * half) - 1.0)
-        };
+        }
+    }
+
+    fn scale(&self, min: f64, max: f64, precision: Precision) -> Scale {
+        let round = |x| precision.round(x);
+        let (least, largest) = self.levels();
         let (least, largest) = (round(least), round(largest));
         let side = |level: f64, limit: f64| {
             if round(level * limit) > 0.0 {
@@ -195,22 +226,10 @@ fn run(context: &mut KernelContext) -> Result<()> {
     let dtype = context.output_type(0);
     let (given, axis) = (attrs.bool("range_given")?, attrs.int("axis").unwrap_or(-1));
     let bits = match context.num_inputs() {
-        4 => context.input_i64(3)?,
-        _ => attrs.int("num_bits")?,
+        4 => Some(context.input_i64(3)?),
+        _ => None,
     };
-    let most = if dtype == DataType::FLOAT { 24 } else { 53 };
-    let signed = attrs.bool("signed_input")?;
-    ensure!(
-        bits > 0 && bits < if signed { 62 } else { 63 } && (context.num_inputs() != 4 || bits <= most),
-        InvalidArgument,
-        "num_bits is out of range: {bits} with signed_input_ {signed}"
-    );
-    let rule = Rule {
-        signed,
-        narrow: attrs.bool("narrow_range").unwrap_or(false),
-        bits,
-        to_even: round_to_even(attrs)?,
-    };
+    let rule = Rule::of(attrs, bits, dtype)?;
     let precision = Precision::of(dtype);
     let x = f64s(context.input(0)?)?;
     let slices = Slices::of(context.input(0)?.dims(), axis);
@@ -248,6 +267,21 @@ fn run(context: &mut KernelContext) -> Result<()> {
     }
     let result = from_f64s(dtype, context.output_shape(0)?.clone(), &result)?;
     context.set_output(0, result)
+}
+
+fn lower(context: &mut LowerContext) -> Result<()> {
+    let bits = match context.num_inputs() {
+        4 => context.constant_i64s(3)?.first().copied(),
+        _ => None,
+    };
+    let rule = Rule::of(context.attrs(), bits, context.output_type(0))?;
+    let axis = context.attrs().int("axis").unwrap_or(-1);
+    let rounding = super::lower::Rounding {
+        levels: rule.levels(),
+        to_even: rule.to_even,
+        axis: usize::try_from(axis).ok(),
+    };
+    super::lower::simulate(context, &rounding)
 }
 
 fn backward(context: &mut KernelContext) -> Result<()> {

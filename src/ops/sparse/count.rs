@@ -136,7 +136,11 @@ impl Counter {
             }
             _ => crate::wide::from_f64s(dtype, shape, &weights)?,
         };
-        let dims = if is_vector { vec![size] } else { vec![self.rows.len() as i64, size] };
+        let dims = if is_vector {
+            vec![size]
+        } else {
+            vec![self.rows.len() as i64, size]
+        };
         context.set_output(0, matrix(&places, count, dims.len())?)?;
         context.set_output(1, values)?;
         context.set_output(2, Tensor::vector(&dims)?)
@@ -186,10 +190,18 @@ fn count_sparse(context: &mut KernelContext) -> Result<()> {
         );
     }
     let is_vector = sparse.rank() == 1;
-    let rows = if is_vector { 1 } else { Shape::new(&sparse.dims[..1])?.num_elements() };
+    let rows = if is_vector {
+        1
+    } else {
+        Shape::new(&sparse.dims[..1])?.num_elements()
+    };
     let mut counter = Counter::new(context, 1, 3, rows)?;
     for number in 0..sparse.count() {
-        let row = if is_vector { 0 } else { sparse.place(number)[0] as usize };
+        let row = if is_vector {
+            0
+        } else {
+            sparse.place(number)[0] as usize
+        };
         counter.add(row, number);
     }
     counter.finish(context, is_vector)
@@ -233,7 +245,12 @@ fn plain(op: &'static str) -> crate::testing::Case {
 }
 
 #[cfg(test)]
-const WEIGHTS: &[DataType] = &[DataType::INT32, DataType::INT64, DataType::FLOAT, DataType::DOUBLE];
+const WEIGHTS: &[DataType] = &[
+    DataType::INT32,
+    DataType::INT64,
+    DataType::FLOAT,
+    DataType::DOUBLE,
+];
 
 crate::op_cases! {
     vectors: family(&["DenseCountSparseOutput"], WEIGHTS, |op, dtype| plain(op).inputs([vector(&[1, 1, 5]), numbers(dtype, &[3], &[2.0, 3.0, 4.0])]));

@@ -33,7 +33,8 @@ pub static OPS: &[&Op] = &[
             let is_number = |dtypes: &[DataType]| dtypes.contains(&DataType::INT64);
             let types = ["sparse_types", "dense_types"].map(|name| attrs.types(name).map(is_number));
             ensure!(
-                attrs.dtype("internal_type")? != DataType::STRING || types.into_iter().all(|found| found == Ok(false)),
+                attrs.dtype("internal_type")? != DataType::STRING
+                    || types.into_iter().all(|found| found == Ok(false)),
                 InvalidArgument,
                 "Inputs should be of internal type string but an integer was received"
             );
@@ -65,7 +66,15 @@ pub static OPS: &[&Op] = &[
             let strong = scalar_input(context, last - 1)?.to_bool()?;
             let buckets = scalar_input(context, last - 2)?.to_i64_vec()?[0];
             let key = strong.then_some([salt[0] as u64, salt[1] as u64]);
-            cross_sparse(context, last - 2, &Maker::Hash { start: None, buckets, key })
+            cross_sparse(
+                context,
+                last - 2,
+                &Maker::Hash {
+                    start: None,
+                    buckets,
+                    key,
+                },
+            )
         })],
         ..CROSS
     },
@@ -177,10 +186,16 @@ impl Maker {
 
     /// Adds a combination: one feature of each column, by number.
     fn push(&self, made: &mut Made, columns: &[Column], chosen: &[usize]) -> Result<()> {
-        let features = || columns.iter().map(|column| &column.features).zip(chosen.iter().copied());
+        let features = || {
+            columns
+                .iter()
+                .map(|column| &column.features)
+                .zip(chosen.iter().copied())
+        };
         match (self, made) {
             (Maker::Text(separator), Made::Texts(values)) => {
-                let parts: Result<Vec<Vec<u8>>> = features().map(|(features, at)| text(features, at)).collect();
+                let parts: Result<Vec<Vec<u8>>> =
+                    features().map(|(features, at)| text(features, at)).collect();
                 values.push(TString::from(parts?.join(&separator[..]).as_slice()));
             }
             (Maker::Hash { start, buckets, key }, Made::Hashes(values)) => {
@@ -189,7 +204,11 @@ impl Maker {
                     let next = fingerprint(features, at, *key)?;
                     hash = Some(hash.map_or(next, |hash| fingerprint_of_two(hash, next)));
                 }
-                let modulus = if *buckets > 0 { *buckets as u64 } else { i64::MAX as u64 };
+                let modulus = if *buckets > 0 {
+                    *buckets as u64
+                } else {
+                    i64::MAX as u64
+                };
                 values.push((hash.unwrap_or(0) % modulus) as i64);
             }
             _ => bail!(Internal, "values of two kinds"),
@@ -214,7 +233,12 @@ fn fingerprint(features: &Tensor, at: usize, key: Option<[u64; 2]>) -> Result<u6
 }
 
 /// A sparse column; its number of rows is the first extent. Rows out of order are not found.
-fn sparse_column(context: &KernelContext, places: usize, values: usize, dims: usize) -> Result<(Column, i64)> {
+fn sparse_column(
+    context: &KernelContext,
+    places: usize,
+    values: usize,
+    dims: usize,
+) -> Result<(Column, i64)> {
     let (places, values) = (context.input(places)?, context.input(values)?);
     ensure!(
         places.rank() == 2 && places.dims()[1] == 2,
@@ -248,7 +272,10 @@ fn sparse_column(context: &KernelContext, places: usize, values: usize, dims: us
         }
         *range = start..at;
     }
-    let column = Column { features: values.clone(), rows: ranges };
+    let column = Column {
+        features: values.clone(),
+        rows: ranges,
+    };
     Ok((column, rows))
 }
 
@@ -261,8 +288,13 @@ fn dense_column(context: &KernelContext, index: usize, number: usize) -> Result<
         values.shape()
     );
     let (rows, width) = (values.dims()[0], values.dims()[1] as usize);
-    let ranges = (0..rows as usize).map(|row| row * width..(row + 1) * width).collect();
-    let column = Column { features: values.clone(), rows: ranges };
+    let ranges = (0..rows as usize)
+        .map(|row| row * width..(row + 1) * width)
+        .collect();
+    let column = Column {
+        features: values.clone(),
+        rows: ranges,
+    };
     Ok((column, rows))
 }
 
@@ -307,7 +339,12 @@ fn cross_sparse(context: &mut KernelContext, inputs: usize, maker: &Maker) -> Re
     let sparse = context.attrs().int("N")? as usize;
     let mut columns = Vec::new();
     for number in 0..sparse {
-        columns.push(sparse_column(context, number, sparse + number, 2 * sparse + number)?);
+        columns.push(sparse_column(
+            context,
+            number,
+            sparse + number,
+            2 * sparse + number,
+        )?);
     }
     for (number, index) in (3 * sparse..inputs).enumerate() {
         columns.push(dense_column(context, index, number)?);
@@ -343,9 +380,18 @@ fn ragged_column(context: &KernelContext, values: usize, splits: usize) -> Resul
         "Invalid ragged splits: last element of ragged splits must be the number of ragged values({count}) but is {}",
         splits[splits.len() - 1]
     );
-    let ranges: Vec<_> = splits.windows(2).map(|pair| pair[0] as usize..pair[1] as usize).collect();
+    let ranges: Vec<_> = splits
+        .windows(2)
+        .map(|pair| pair[0] as usize..pair[1] as usize)
+        .collect();
     let rows = ranges.len() as i64;
-    Ok((Column { features: values.clone(), rows: ranges }, rows))
+    Ok((
+        Column {
+            features: values.clone(),
+            rows: ranges,
+        },
+        rows,
+    ))
 }
 
 fn cross_ragged(context: &mut KernelContext) -> Result<()> {

@@ -102,10 +102,14 @@ fn three(parts: &Sparse) -> Result<[Tensor; 3]> {
 fn cells(dims: &[i64], dtype: DataType, tensors: &[Tensor]) -> Result<Tensor> {
     let shape = Shape::new(dims)?;
     if dtype == DataType::VARIANT {
-        let values = tensors.iter().map(|tensor| VariantValue::new(TensorVariant(tensor.clone())));
+        let values = tensors
+            .iter()
+            .map(|tensor| VariantValue::new(TensorVariant(tensor.clone())));
         return Tensor::from_variants(shape, values.collect());
     }
-    let texts = tensors.iter().map(|tensor| TString::from(&tensor.to_proto().encode_to_vec()[..]));
+    let texts = tensors
+        .iter()
+        .map(|tensor| TString::from(&tensor.to_proto().encode_to_vec()[..]));
     Tensor::from_strings(shape, texts.collect())
 }
 
@@ -132,7 +136,10 @@ pub fn split_rows(parts: &Sparse) -> Result<Vec<Sparse>> {
     }
     let row = |numbers: &Vec<usize>| -> Result<Sparse> {
         Ok(Sparse {
-            places: numbers.iter().flat_map(|&number| parts.place(number)[1..].iter().copied()).collect(),
+            places: numbers
+                .iter()
+                .flat_map(|&number| parts.place(number)[1..].iter().copied())
+                .collect(),
             values: take(&parts.values, numbers)?,
             dims: parts.dims[1..].to_vec(),
         })
@@ -144,11 +151,23 @@ pub fn split_rows(parts: &Sparse) -> Result<Vec<Sparse>> {
 fn tensor_of(cells: &Tensor, at: usize) -> Result<Tensor> {
     if cells.dtype() == DataType::VARIANT {
         let found = cells.variants()?[at].get::<TensorVariant>();
-        let found = found.ok_or_else(|| status!(InvalidArgument, "Could not get a tensor from serialized_sparse[{at}]"))?;
+        let found = found.ok_or_else(|| {
+            status!(
+                InvalidArgument,
+                "Could not get a tensor from serialized_sparse[{at}]"
+            )
+        })?;
         return Ok(found.0.clone());
     }
     let bytes = cells.strings()?[at].as_bytes();
-    let unreadable = || status!(InvalidArgument, "Could not parse serialized_sparse[{}, {}]", at / 3, at % 3);
+    let unreadable = || {
+        status!(
+            InvalidArgument,
+            "Could not parse serialized_sparse[{}, {}]",
+            at / 3,
+            at % 3
+        )
+    };
     let proto = TensorProto::decode(bytes).map_err(|_| unreadable())?;
     Tensor::from_proto(&proto).map_err(|_| unreadable())
 }
@@ -199,7 +218,9 @@ pub fn join(all: &[Sparse], batch: &[i64], dtype: DataType) -> Result<Sparse> {
              SparseTensor[{number}] is: {}",
             parts.rank()
         );
-        dims.iter_mut().zip(&parts.dims).for_each(|(all, &own)| *all = own.max(*all));
+        dims.iter_mut()
+            .zip(&parts.dims)
+            .for_each(|(all, &own)| *all = own.max(*all));
         let mut at = number as i64;
         let mut leading = vec![0; batch.len()];
         for axis in (0..batch.len()).rev() {
@@ -214,7 +235,11 @@ pub fn join(all: &[Sparse], batch: &[i64], dtype: DataType) -> Result<Sparse> {
         to += parts.count();
     }
     let dims = batch.iter().copied().chain(dims).collect();
-    Ok(Sparse { places, values: values.finish()?, dims })
+    Ok(Sparse {
+        places,
+        values: values.finish()?,
+        dims,
+    })
 }
 
 /// Sets the three outputs.
@@ -257,7 +282,11 @@ fn messages(dims: &[i64], rows: &[&[Tensor; 3]]) -> Tensor {
 #[cfg(test)]
 fn sample(extent: i64) -> [Tensor; 3] {
     use crate::testing::{t, vector};
-    [t(&[2, 1], &[0i64, extent - 1]), vector(&[1.0f32, 2.0]), vector(&[extent])]
+    [
+        t(&[2, 1], &[0i64, extent - 1]),
+        vector(&[1.0f32, 2.0]),
+        vector(&[extent]),
+    ]
 }
 
 crate::op_cases! {

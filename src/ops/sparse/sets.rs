@@ -79,9 +79,11 @@ fn keys(values: &Tensor) -> Result<Vec<Key>> {
         let text = |text: &ff_tensor::TString| Key::Text(text.as_bytes().to_vec());
         return Ok(values.strings()?.iter().map(text).collect());
     }
-    crate::match_type!(values.dtype(), (i8, i16, i32, i64, u8, u16), T => {
-        Ok(values.as_slice::<T>()?.iter().map(|&value| Key::Number(i64::from(value))).collect())
-    })
+    if matches!(values.dtype(), DataType::INT32 | DataType::INT64) {
+        return Ok(values.to_i64_vec()?.into_iter().map(Key::Number).collect());
+    }
+    let numbers = crate::wide::f64s(values)?;
+    Ok(numbers.iter().map(|&value| Key::Number(value as i64)).collect())
 }
 
 /// The elements of each set that has any, with the number of the value that brought it.
@@ -89,7 +91,12 @@ type Sets = BTreeMap<Vec<i64>, BTreeMap<Key, usize>>;
 
 /// The leading extents. INVALID_ARGUMENT below rank 2.
 fn leading(dims: &[i64]) -> Result<&[i64]> {
-    ensure!(dims.len() >= 2, InvalidArgument, "Shape {dims:?} has rank {} < 2", dims.len());
+    ensure!(
+        dims.len() >= 2,
+        InvalidArgument,
+        "Shape {dims:?} has rank {} < 2",
+        dims.len()
+    );
     Ok(&dims[..dims.len() - 1])
 }
 
@@ -121,7 +128,11 @@ fn check_places(sparse: &Sparse, in_order: bool) -> Result<()> {
         );
         if in_order && number > 0 {
             let (before, here) = (sparse.place(number - 1), sparse.place(number));
-            ensure!(before < here, InvalidArgument, "indices[{number}] = {here:?} is out of order or repeated");
+            ensure!(
+                before < here,
+                InvalidArgument,
+                "indices[{number}] = {here:?} is out of order or repeated"
+            );
         }
     }
     Ok(())
@@ -146,7 +157,10 @@ fn sizes(context: &mut KernelContext) -> Result<()> {
     let mut output = Tensor::zeros(DataType::INT32, Shape::new(dims)?)?;
     let values = output.as_mut_slice::<i32>()?;
     for (place, set) in &sets {
-        let at = place.iter().zip(dims).fold(0, |at, (index, extent)| at * extent + index);
+        let at = place
+            .iter()
+            .zip(dims)
+            .fold(0, |at, (index, extent)| at * extent + index);
         values[at as usize] = set.len() as i32;
     }
     context.set_output(0, output)
@@ -211,7 +225,10 @@ fn combine(context: &mut KernelContext) -> Result<()> {
     for (to, (_, from_first, number)) in result.iter().enumerate() {
         values.copy(to, if *from_first { &a_values } else { &b_values }, *number, 1)?;
     }
-    let places: Vec<i64> = result.iter().flat_map(|(place, ..)| place.iter().copied()).collect();
+    let places: Vec<i64> = result
+        .iter()
+        .flat_map(|(place, ..)| place.iter().copied())
+        .collect();
     context.set_output(0, matrix(&places, result.len(), dims.len())?)?;
     context.set_output(1, values.finish()?)?;
     context.set_output(2, Tensor::vector(&dims)?)

@@ -89,7 +89,9 @@ fn map_of(context: &KernelContext) -> Result<Arc<Mutex<Kept>>> {
 fn take(context: &mut KernelContext) -> Result<()> {
     let numbers = context.input_i64s(0)?;
     let place = place_of(context.node())?;
-    let map = context.resources().find::<Mutex<Kept>>(&place.container, &place.name)?;
+    let map = context
+        .resources()
+        .find::<Mutex<Kept>>(&place.container, &place.name)?;
     let dtype = context.output_type(1);
     let mut all = Vec::new();
     for (row, number) in numbers.iter().enumerate() {
@@ -123,7 +125,11 @@ mod tests {
     fn what_was_added_is_taken_once() {
         let ops = OpRunner::new();
         let shared = || Attrs::new().with("shared_name", "kept");
-        let parts = [t(&[2, 2], &[0i64, 1, 1, 0]), vector(&[1.0f32, 2.0]), vector(&[2i64, 2])];
+        let parts = [
+            t(&[2, 2], &[0i64, 1, 1, 0]),
+            vector(&[1.0f32, 2.0]),
+            vector(&[2i64, 2]),
+        ];
         let numbers = ops.run("AddManySparseToTensorsMap", &parts, shared()).unwrap();
         assert_eq!(numbers[0].to_i64_vec().unwrap(), [0, 1]);
         let one = [t(&[1, 1], &[4i64]), vector(&[7.0f32]), vector(&[5i64])];
@@ -138,7 +144,11 @@ mod tests {
         assert_eq!(taken[1].as_slice::<f32>().unwrap(), [7.0, 1.0]);
         assert_eq!(taken[2].to_i64_vec().unwrap(), [2, 5]);
         assert_eq!(code(take(&[2])), Some(Code::InvalidArgument));
-        let other = ops.run("AddSparseToTensorsMap", &[scalar(0i64), vector(&[7.0f32]), vector(&[5i64])], shared());
+        let other = ops.run(
+            "AddSparseToTensorsMap",
+            &[scalar(0i64), vector(&[7.0f32]), vector(&[5i64])],
+            shared(),
+        );
         assert_eq!(code(other), Some(Code::InvalidArgument));
     }
 }

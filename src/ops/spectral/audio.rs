@@ -2,7 +2,7 @@
 
 use ff_hlo::{Builder, FftKind, GatherDims, Op as HloOp, Opcode, PadConfig, PadDimension};
 use ff_op::{Gradient, Kernel, KernelContext, LowerContext, Op, ShapeContext};
-use ff_tensor::{DataType, PartialShape, Result, Tensor, dim, ensure};
+use ff_tensor::{DataType, PartialShape, Result, dim, ensure};
 
 /// The ops of this file.
 pub static OPS: &[&Op] = &[
@@ -36,7 +36,10 @@ fn transform_length(window: i64) -> i64 {
 
 fn spectrogram_shape(context: &mut ShapeContext) -> Result<()> {
     let input = context.input_with_rank(0, 2)?;
-    let (window, stride) = (context.attrs().int("window_size")?, context.attrs().int("stride")?);
+    let (window, stride) = (
+        context.attrs().int("window_size")?,
+        context.attrs().int("stride")?,
+    );
     ensure!(
         (2..1 << 30).contains(&window) && stride >= 1,
         InvalidArgument,
@@ -80,7 +83,11 @@ fn lower_spectrogram(context: &mut LowerContext) -> Result<()> {
     let squared = attrs.bool("magnitude_squared")?;
     let (dims, input) = (context.input_dims(0)?, context.input(0)?);
     let builder = &mut *context.builder;
-    let count = if dims[0] < window { 0 } else { 1 + (dims[0] - window) / stride };
+    let count = if dims[0] < window {
+        0
+    } else {
+        1 + (dims[0] - window) / stride
+    };
     let length = transform_length(window);
     if count == 0 || dims[1] == 0 {
         let zeros = builder.full(DataType::FLOAT, &[dims[1], count, 1 + length / 2], 0.0)?;
@@ -93,12 +100,14 @@ fn lower_spectrogram(context: &mut LowerContext) -> Result<()> {
     let weights = hann(builder, window)?;
     let frames = builder.binary_broadcast(Opcode::Multiply, frames, weights)?;
     let zero = builder.constant_scalar(0.0f64)?;
-    let mut config = PadConfig::default();
-    config.0.resize(3, PadDimension::default());
-    config.0[2].high = length - window;
+    let mut config = PadConfig::from_elem(PadDimension::default(), 3);
+    config[2].high = length - window;
     let frames = builder.pad(frames, zero, config)?;
     let spectrum = builder.fft(frames, FftKind::Rfft, &[length])?;
-    let (real, imaginary) = (builder.unary(Opcode::Real, spectrum)?, builder.unary(Opcode::Imag, spectrum)?);
+    let (real, imaginary) = (
+        builder.unary(Opcode::Real, spectrum)?,
+        builder.unary(Opcode::Imag, spectrum)?,
+    );
     let (real, imaginary) = (builder.square(real)?, builder.square(imaginary)?);
     let mut power = builder.add(real, imaginary)?;
     if !squared {
@@ -153,7 +162,11 @@ impl Filters {
                 None => (None, (centres[0] - here) / (centres[0] - low)),
             });
         }
-        Some(Filters { bins: start..=end, falling, count })
+        Some(Filters {
+            bins: start..=end,
+            falling,
+            count,
+        })
     }
 
     /// The energies of a frame; none where the limits lie beyond the spectrum.
@@ -193,8 +206,8 @@ fn mfcc(context: &mut KernelContext) -> Result<()> {
         f64::from(attrs.float("lower_frequency_limit")?),
         f64::from(attrs.float("upper_frequency_limit")?),
     );
-    let bank = Filters::new(bins, f64::from(rate), filters, lower, upper)
-        .filter(|_| (1..=filters).contains(&count));
+    let bank =
+        Filters::new(bins, f64::from(rate), filters, lower, upper).filter(|_| (1..=filters).contains(&count));
     let Some(bank) = bank else {
         ff_tensor::bail!(
             InvalidArgument,
@@ -210,11 +223,19 @@ fn mfcc(context: &mut KernelContext) -> Result<()> {
         let mut energies = bank.apply(frame);
         for energy in &mut energies {
             // A value that is no number stays what it is.
-            *energy = if *energy < 1e-12 { 1e-12f64.ln() } else { energy.ln() };
+            *energy = if *energy < 1e-12 {
+                1e-12f64.ln()
+            } else {
+                energy.ln()
+            };
         }
         for (i, coefficient) in coefficients.iter_mut().enumerate() {
             let cosine = |j: usize| scale * (i as f64 * step * (j as f64 + 0.5)).cos();
-            let sum: f64 = energies.iter().enumerate().map(|(j, energy)| cosine(j) * energy).sum();
+            let sum: f64 = energies
+                .iter()
+                .enumerate()
+                .map(|(j, energy)| cosine(j) * energy)
+                .sum();
             *coefficient = sum as f32;
         }
     }
@@ -222,13 +243,15 @@ fn mfcc(context: &mut KernelContext) -> Result<()> {
 }
 
 #[cfg(test)]
-fn sound(count: i64, channels: i64) -> Tensor {
-    let values: Vec<f32> = (0..count * channels).map(|i| (i as f32 * 0.9).sin() + 0.1 * i as f32).collect();
+fn sound(count: i64, channels: i64) -> ff_tensor::Tensor {
+    let values: Vec<f32> = (0..count * channels)
+        .map(|i| (i as f32 * 0.9).sin() + 0.1 * i as f32)
+        .collect();
     crate::testing::t(&[count, channels], &values)
 }
 
 #[cfg(test)]
-fn spectrogram(input: Tensor, window: i64, stride: i64) -> crate::testing::Case {
+fn spectrogram(input: ff_tensor::Tensor, window: i64, stride: i64) -> crate::testing::Case {
     let case = crate::testing::Case::op("AudioSpectrogram").input(input);
     case.attr("window_size", window).attr("stride", stride)
 }

@@ -45,7 +45,7 @@ pub use names::{CONTROL, is_node_name};
 pub use partition::{TransferEnds, partition, transfer_attrs};
 pub use placer::{PlacementDevice, place};
 pub use refiner::describe;
-pub use summary::op as op_summary;
+pub use summary::{node as node_summary, op as op_summary};
 pub use values::{constant_value, value_as_shape};
 pub use while_loop::{LoopPart, add_while_loop};
 

@@ -1,84 +1,79 @@
 //! Eager execution: one op at a time, without a graph or a session.
 //!
-//! A context has devices, resources, functions and kernels. A kernel is chosen and prepared once for an op, its
-//! attributes and the types of its inputs, and kept; so are the specializations for shapes that it has met. The state of
-//! a stateful kernel (a random stream) belongs to the kernel that is kept, so calls that look alike share it.
+//! A context has devices, resources, functions and ops with their kernels. A kernel is chosen and prepared once for an
+//! op, its device, its attributes and the types of its inputs, and kept; so are the specializations for shapes that it has
+//! met. The state of a stateful kernel (a random stream) belongs to the kernel that is kept, so calls that look alike share it.
 //!
-//! Ops run on the caller's thread, to their end, also those that wait. Any number of threads may use one context.
+//! Calls run on the executor of the calling thread, or else on the context's. Any number of threads may use one context.
 
 use crate::device::{Device, shared_pool};
+use crate::eager_device::DeviceName;
+use crate::eager_executor::Executor;
+use crate::eager_host::EagerHost;
+use crate::eager_kernel::{EagerKernel, EagerOp, InputTypes, Inputs, Outputs};
+use crate::eager_tensor::{EagerTensor, Pending};
 use crate::functions::Functions;
 use crate::options::SessionOptions;
 use crate::session::SessionState;
-use crate::step::{Step, Trace};
+use crate::step::Trace;
 use ff_graph::{FunctionLibrary, lone_node};
-use ff_op::{Attrs, Cancellation, Executable, NodeInfo, OpRecord, Registry, Specialization, Value};
-use ff_proto::{FunctionDef, RunMetadata};
-use ff_tensor::{DataType, Result, Tensor, bail, ensure, status};
+use ff_op::{Attrs, Cancellation, Executable, NodeInfo, OpRecord, Registry, Value};
+use ff_tensor::{DataType, Result, Tensor, ensure, status};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
-use std::sync::mpsc;
-
-/// Kernels kept by a context; beyond that all are forgotten.
-const KERNELS_KEPT: usize = 4096;
-/// Specializations kept by a kernel.
-const SPECIALIZATIONS_KEPT: usize = 16;
-
-/// What distinguishes kernels: the op (by address; the kernel keeps it alive), attributes as given, types of inputs.
-#[derive(PartialEq, Eq, Hash)]
-struct Key {
-    op: usize,
-    device: usize,
-    attrs: Attrs,
-    types: SmallVec<[DataType; 4]>,
-}
-
-/// An op with its kernel.
-struct Kernel {
-    node: Arc<NodeInfo>,
-    /// Tells its state from that of other kernels.
-    number: u64,
-    executable: Executable,
-    /// The last used first.
-    known: Mutex<SmallVec<[Arc<Specialization>; 2]>>,
-}
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Weak};
+use std::thread::ThreadId;
 
 /// One call of an op.
-pub struct Call<'a> {
-    /// The op.
-    pub op: &'a Arc<OpRecord>,
-    /// Attributes that were set; the others follow from the inputs or have defaults.
-    pub attrs: &'a Attrs,
-    /// Number of the device.
-    pub device: usize,
+pub struct Call {
+    /// The kernel, from [`EagerContext::kernel`].
+    pub kernel: Arc<EagerKernel>,
+    /// The device.
+    pub device: DeviceName,
     /// The inputs, flat.
-    pub inputs: SmallVec<[Value; 4]>,
+    pub inputs: SmallVec<[EagerTensor; 2]>,
     /// What ends the call early, if anything can.
     pub cancellation: Option<Cancellation>,
 }
 
 /// See the module.
 pub struct EagerContext {
-    registry: Arc<Registry>,
-    library: Arc<FunctionLibrary>,
-    state: Arc<SessionState>,
+    pub(crate) registry: Arc<Registry>,
+    pub(crate) library: Arc<FunctionLibrary>,
+    pub(crate) state: Arc<SessionState>,
+    /// Devices that were added later.
+    pub(crate) added: RwLock<Vec<Device>>,
     /// How often each function was added.
-    additions: Mutex<FxHashMap<String, usize>>,
+    pub(crate) additions: Mutex<FxHashMap<String, usize>>,
     /// Functions made ready; made anew when one is removed.
-    functions: RwLock<Arc<Functions>>,
-    kernels: RwLock<FxHashMap<Key, Arc<Kernel>>>,
-    /// Numbers of steps and of kernels.
+    pub(crate) functions: RwLock<Arc<Functions>>,
+    /// Ops and functions that were called.
+    pub(crate) ops: RwLock<FxHashMap<Box<str>, Arc<EagerOp>>>,
+    /// The next number of a step or kernel.
     next: AtomicU64,
-    /// While metadata is collected: what ran.
-    trace: RwLock<Option<Trace>>,
+    /// Whether what runs is recorded.
+    pub(crate) tracing: AtomicBool,
+    /// What ran.
+    pub(crate) trace: RwLock<Option<Trace>>,
+    /// Whether graphs of functions are collected, and those that were.
+    pub(crate) collecting: AtomicBool,
+    pub(crate) collected: Mutex<Vec<ff_proto::GraphDef>>,
+    /// Whether an op whose device is not there runs on another.
+    soft_placement: AtomicBool,
+    /// Whether the device of each call is logged.
+    log_placement: AtomicBool,
+    executor: Arc<Executor>,
+    /// Executors of threads.
+    executors: Mutex<FxHashMap<ThreadId, Weak<Executor>>>,
+    has_executors: AtomicBool,
 }
 
 impl EagerContext {
-    /// A context over these ops, with the devices and threads that `options` ask for.
-    pub fn new(registry: Arc<Registry>, options: &SessionOptions) -> EagerContext {
+    /// A context over these ops, with the devices and threads that `options` ask for, whose executor is asynchronous if
+    /// `is_async`.
+    pub fn new(registry: Arc<Registry>, options: &SessionOptions, is_async: bool) -> EagerContext {
         let library = Arc::new(FunctionLibrary::default());
         let state = SessionState {
             devices: (0..options.cpu_devices()).map(Device::cpu).collect(),
@@ -92,108 +87,125 @@ impl EagerContext {
             registry,
             library,
             state: Arc::new(state),
+            added: RwLock::default(),
             additions: Mutex::default(),
-            kernels: RwLock::default(),
+            ops: RwLock::default(),
             next: AtomicU64::new(1),
+            tracing: AtomicBool::new(false),
             trace: RwLock::default(),
+            collecting: AtomicBool::new(false),
+            collected: Mutex::default(),
+            soft_placement: AtomicBool::new(options.config.allow_soft_placement),
+            log_placement: AtomicBool::new(options.config.log_device_placement),
+            executor: Executor::new(is_async, 0),
+            executors: Mutex::default(),
+            has_executors: AtomicBool::new(false),
         }
     }
 
-    /// The devices.
-    pub fn devices(&self) -> &[Device] {
-        &self.state.devices
+    pub(crate) fn next_number(&self) -> u64 {
+        self.next.fetch_add(1, Ordering::Relaxed)
     }
 
-    /// The number of the device that a name means: full, or in part such as `CPU:0` or `/device:CPU:0`. INVALID_ARGUMENT
-    /// when there is none.
-    pub fn device(&self, name: &str) -> Result<usize> {
-        let found = crate::placement::find_device(&self.state.devices, name);
-        found.ok_or_else(|| status!(InvalidArgument, "{name} unknown device."))
+    pub(crate) fn current_functions(&self) -> Arc<Functions> {
+        self.functions.read().clone()
+    }
+
+    /// Whether an op whose device is not there runs on another, from now on.
+    pub fn set_soft_placement(&self, enable: bool) {
+        self.soft_placement.store(enable, Ordering::Relaxed);
+    }
+
+    /// Whether an op whose device is not there runs on another.
+    pub fn soft_placement(&self) -> bool {
+        self.soft_placement.load(Ordering::Relaxed)
+    }
+
+    /// Whether the device of each call is logged, from now on.
+    pub fn set_log_placement(&self, enable: bool) {
+        self.log_placement.store(enable, Ordering::Relaxed);
+    }
+
+    /// Where calls of this thread run.
+    #[inline]
+    pub fn executor(&self) -> Arc<Executor> {
+        self.thread_executor().unwrap_or_else(|| self.executor.clone())
+    }
+
+    fn thread_executor(&self) -> Option<Arc<Executor>> {
+        if !self.has_executors.load(Ordering::Acquire) {
+            return None;
+        }
+        let executors = self.executors.lock();
+        executors.get(&std::thread::current().id())?.upgrade()
+    }
+
+    /// Lets the calls of this thread run on an executor, while that lives; none for the context's.
+    pub fn set_executor(&self, executor: Option<&Arc<Executor>>) {
+        let mut executors = self.executors.lock();
+        executors.retain(|_, executor| executor.strong_count() > 0);
+        match executor {
+            Some(executor) => executors.insert(std::thread::current().id(), Arc::downgrade(executor)),
+            None => executors.remove(&std::thread::current().id()),
+        };
+        self.has_executors.store(!executors.is_empty(), Ordering::Release);
+    }
+
+    /// The context's own executor and those of threads.
+    fn executors(&self) -> Vec<Arc<Executor>> {
+        let mut all: Vec<_> = self.executors.lock().values().filter_map(Weak::upgrade).collect();
+        all.push(self.executor.clone());
+        all
+    }
+
+    /// Waits until all calls have run. The first error that is pending.
+    pub fn wait(&self) -> Result<()> {
+        let results: Vec<_> = self.executors().iter().map(|executor| executor.wait()).collect();
+        results.into_iter().collect()
+    }
+
+    /// Waits until nothing runs any more, whatever came of it.
+    pub fn drain(&self) {
+        self.executors().iter().for_each(|executor| executor.drain());
     }
 
     /// The op, or the function as an op, with this name. NOT_FOUND when there is none.
-    pub fn find_op(&self, name: &str) -> Result<Arc<OpRecord>> {
+    pub fn find_op(&self, name: &str) -> Result<Arc<EagerOp>> {
+        if let Some(op) = self.ops.read().get(name) {
+            return Ok(op.clone());
+        }
+        let record = self.find_record(name)?;
+        let mut ops = self.ops.write();
+        let op = ops
+            .entry(name.into())
+            .or_insert_with(|| Arc::new(EagerOp::new(record)));
+        Ok(op.clone())
+    }
+
+    fn find_record(&self, name: &str) -> Result<Arc<OpRecord>> {
         if let Some(function) = self.library.find_op(name) {
             return Ok(function);
         }
-        let unknown = |error: ff_tensor::Status| {
-            let text = error.message().to_string();
+        self.registry.find(name).map_err(|_| {
             status!(
                 NotFound,
-                "'{name}' is neither a type of a primitive operation nor a name of a function registered in binary running on this machine. {text}"
+                "'{name}' is neither a type of a primitive operation nor a name of a function registered in binary running on {}. Make sure the operation or function is registered in the binary running in this process.",
+                ff_platform::environment::host_name()
             )
-        };
-        self.registry.find(name).map_err(unknown)
+        })
     }
 
-    /// Adds a function. INVALID_ARGUMENT when another has its name.
-    pub fn add_function(&self, function: Arc<FunctionDef>) -> Result<()> {
-        let name = function
-            .signature
-            .as_ref()
-            .map(|signature| signature.name.clone());
-        self.library.add(function)?;
-        *self.additions.lock().entry(name.unwrap_or_default()).or_insert(0) += 1;
-        Ok(())
-    }
-
-    /// Takes back one addition of a function; with the last the function goes. INVALID_ARGUMENT when there is none with
-    /// this name.
-    pub fn remove_function(&self, name: &str) -> Result<()> {
-        let mut additions = self.additions.lock();
-        let Some(count) = additions.get_mut(name) else {
-            bail!(InvalidArgument, "Tried to remove non-existent function '{name}'.");
-        };
-        *count -= 1;
-        if *count > 0 {
-            return Ok(());
-        }
-        additions.remove(name);
-        self.library.remove(name);
-        self.clear_kernels();
-        *self.functions.write() = Arc::new(Functions::new(self.registry.clone(), self.library.clone()));
-        Ok(())
-    }
-
-    /// Whether there is a function with this name.
-    pub fn has_function(&self, name: &str) -> bool {
-        self.library.find_op(name).is_some()
-    }
-
-    /// The function with this name. NOT_FOUND when there is none.
-    pub fn function(&self, name: &str) -> Result<Arc<FunctionDef>> {
-        self.library.find(name)
-    }
-
-    /// Forgets all kernels, and with them the state of stateful ones.
+    /// Forgets all kernels, and with them the state of stateful ones. Waits for calls that run.
     pub fn clear_kernels(&self) {
-        self.kernels.write().clear();
+        self.drain();
+        self.ops.write().clear();
         self.state.node_states.lock().clear();
     }
 
-    /// Starts to collect what runs.
-    pub fn enable_metadata(&self) {
-        self.trace.write().get_or_insert_default();
-    }
-
-    /// Stops that, and forgets what was collected.
-    pub fn disable_metadata(&self) {
-        *self.trace.write() = None;
-    }
-
-    /// What ran since the last call, or since the start. Empty when nothing is collected.
-    pub fn take_metadata(&self) -> RunMetadata {
-        let taken = self.trace.write().as_mut().map(std::mem::take);
-        RunMetadata {
-            step_stats: taken.map(|trace| trace.into_step_stats(&self.state.devices[0].name)),
-            ..RunMetadata::default()
-        }
-    }
-
     /// A node as a call would run it. INVALID_ARGUMENT when inputs or attributes do not fit the op.
-    pub fn node(&self, op: &Arc<OpRecord>, attrs: &Attrs, types: &[DataType]) -> Result<NodeInfo> {
-        let name = op.def.name.clone();
-        let info = lone_node(op.clone(), name, attrs.clone(), types)?;
+    pub fn node(&self, op: &EagerOp, attrs: &Attrs, types: &[DataType]) -> Result<NodeInfo> {
+        let name = op.record.def.name.clone();
+        let info = lone_node(op.record.clone(), name, attrs.clone(), types)?;
         for (index, (expected, actual)) in info.input_types.iter().zip(types).enumerate() {
             ensure!(
                 expected == actual,
@@ -205,99 +217,139 @@ impl EagerContext {
         Ok(info)
     }
 
-    /// Runs an op. The first error of its shape function or kernel; INVALID_ARGUMENT when inputs or attributes do not fit.
-    pub fn execute(&self, call: Call) -> Result<SmallVec<[Tensor; 2]>> {
-        let kernel = self.kernel(&call)?;
-        let step = self.step(kernel.number, call.cancellation.unwrap_or_default());
-        let start = self.trace.read().is_some().then(Trace::now);
-        let outputs = kernel.run(&step, call.inputs)?;
-        if let (Some(start), Some(trace)) = (start, &*self.trace.read()) {
-            trace.record(&kernel.node, start, &outputs);
+    /// Runs a call, or queues it where the executor is asynchronous. The first error of its shape function or kernel.
+    pub fn execute(self: &Arc<Self>, call: Call) -> Result<EagerOutputs> {
+        if self.log_placement.load(Ordering::Relaxed) {
+            let op = call.kernel.node.op_name();
+            ff_platform::info!("Executing op {op} in device {}", call.device.as_str());
         }
-        let tensor = |value| match value {
-            Value::Tensor(tensor) => Ok(tensor),
-            _ => Err(status!(
-                Unimplemented,
-                "{} has an output that is not a tensor",
-                kernel.node.op_name()
-            )),
-        };
+        if let Some(executor) = self.thread_executor() {
+            if executor.is_async() {
+                return self.queue(&executor, call);
+            }
+        } else if self.executor.is_async() {
+            return self.queue(&self.executor, call);
+        }
+        let inputs = ready(call.inputs)?;
+        let outputs = self.run(&call.kernel, call.device, inputs, call.cancellation)?;
+        let tensor = |value| tensor(value, &call.kernel).map(EagerTensor::Ready);
         outputs.into_iter().map(tensor).collect()
     }
 
-    /// A step for one call of the kernel with this number.
-    fn step(&self, kernel: u64, cancellation: Cancellation) -> Arc<Step> {
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let functions = self.functions.read().clone();
-        Step::of_kernel(number, self.state.clone(), functions, kernel, cancellation)
+    /// Queues a call. Its outputs are there once it has run.
+    fn queue(self: &Arc<Self>, executor: &Executor, call: Call) -> Result<EagerOutputs> {
+        let kernel = call.kernel;
+        let types = kernel.node.output_types.iter();
+        let places: Vec<_> = types.map(|dtype| Pending::new(*dtype)).collect();
+        let handles = places.iter().map(|place| EagerTensor::Pending(place.clone()));
+        let handles = handles.collect();
+        let (context, device) = (self.clone(), call.device);
+        let (inputs, cancellation) = (call.inputs, call.cancellation);
+        executor.add(Box::new(move |go| {
+            let outputs = go
+                .and_then(|()| ready(inputs))
+                .and_then(|inputs| context.run(&kernel, device, inputs, cancellation));
+            match outputs {
+                Ok(outputs) => {
+                    let pairs = places.iter().zip(outputs);
+                    pairs.for_each(|(place, output)| place.set(tensor(output, &kernel)));
+                    Ok(())
+                }
+                Err(error) => {
+                    places.iter().for_each(|place| place.set(Err(error.clone())));
+                    Err(error)
+                }
+            }
+        }))?;
+        Ok(handles)
     }
 
-    fn kernel(&self, call: &Call) -> Result<Arc<Kernel>> {
-        let dtype = |value: &Value| match value {
-            Value::Tensor(tensor) => tensor.dtype(),
-            _ => DataType::INVALID,
-        };
-        let key = Key {
-            op: Arc::as_ptr(call.op).addr(),
-            device: call.device,
-            attrs: call.attrs.clone(),
-            types: call.inputs.iter().map(dtype).collect(),
-        };
-        if let Some(kernel) = self.kernels.read().get(&key) {
-            return Ok(kernel.clone());
+    fn run(
+        &self,
+        kernel: &EagerKernel,
+        device: DeviceName,
+        inputs: Inputs,
+        cancellation: Option<Cancellation>,
+    ) -> Result<Outputs> {
+        let child = cancellation.map(Child::of);
+        let own = child.as_ref().map(|child| child.own.clone());
+        let host = EagerHost::new(self, kernel.number, device, own);
+        let tracing = self.tracing.load(Ordering::Relaxed);
+        let start = tracing.then(Trace::now);
+        let outputs = kernel.run(&host, inputs)?;
+        if let Some(start) = start
+            && let Some(trace) = &*self.trace.read()
+        {
+            trace.record(&kernel.node, start, &outputs);
         }
-        let node = Arc::new(self.node(call.op, call.attrs, &key.types)?);
-        let number = self.next.fetch_add(1, Ordering::Relaxed);
-        let step = self.step(number, Cancellation::default());
-        let constants = vec![None; key.types.len()];
-        let kernel = Arc::new(Kernel {
-            executable: Executable::new(node.clone(), "CPU", &constants, &*step)?,
-            node,
-            number,
-            known: Mutex::default(),
-        });
-        let mut kernels = self.kernels.write();
-        if kernels.len() >= KERNELS_KEPT {
-            kernels.clear();
-        }
-        Ok(kernels.entry(key).or_insert(kernel).clone())
-    }
-}
-
-impl Kernel {
-    fn run(&self, step: &Arc<Step>, mut inputs: SmallVec<[Value; 4]>) -> Result<SmallVec<[Value; 2]>> {
-        if self.executable.is_asynchronous() {
-            return self.wait(step, inputs.into_vec());
-        }
-        let specialization = self.specialization(step, &inputs)?;
-        let mut outputs = SmallVec::from_elem(Value::Absent, self.node.output_types.len());
-        self.executable
-            .run(&specialization, &mut inputs, &mut outputs, &**step)?;
         Ok(outputs)
     }
 
-    fn specialization(&self, step: &Arc<Step>, inputs: &[Value]) -> Result<Arc<Specialization>> {
-        if let Some(known) = self.known.lock().iter().find(|known| known.fits(inputs)) {
-            return Ok(known.clone());
-        }
-        let made = Arc::new(self.executable.specialize(inputs, &**step)?);
-        let mut known = self.known.lock();
-        known.truncate(SPECIALIZATIONS_KEPT - 1);
-        known.insert(0, made.clone());
-        Ok(made)
+    /// The kernel for calls of an op with these attributes and types of inputs. INVALID_ARGUMENT when they do not fit the
+    /// op; NOT_FOUND when there is no kernel for them.
+    pub fn kernel(
+        &self,
+        op: &EagerOp,
+        device: DeviceName,
+        attrs: &Attrs,
+        types: &InputTypes,
+    ) -> Result<Arc<EagerKernel>> {
+        op.kernel(device, attrs, types, || {
+            let node = Arc::new(self.node(op, attrs, types)?);
+            let number = self.next_number();
+            let host = EagerHost::new(self, number, device, None);
+            let constants = vec![None; types.len()];
+            let executable = Executable::new(node.clone(), "CPU", &constants, &host)?;
+            self.collect(op);
+            Ok((node, number, executable))
+        })
     }
+}
 
-    /// Runs a kernel that may wait for others.
-    fn wait(&self, step: &Arc<Step>, inputs: Vec<Value>) -> Result<SmallVec<[Value; 2]>> {
-        let (sender, receiver) = mpsc::channel();
-        let done = move |result| {
-            // Nobody listens any more after a cancellation.
-            let _ = sender.send(result);
-        };
-        self.executable.start(inputs, step.clone(), Box::new(done));
-        let result: Result<Vec<Value>> = receiver
-            .recv()
-            .map_err(|_| status!(Internal, "{} ended without a result", self.node.op_name()))?;
-        Ok(result?.into())
+/// Outputs of a call.
+pub type EagerOutputs = SmallVec<[EagerTensor; 1]>;
+
+/// The tensor among what a kernel may give.
+fn tensor(value: Value, kernel: &EagerKernel) -> Result<Tensor> {
+    match value {
+        Value::Tensor(tensor) => Ok(tensor),
+        _ => Err(status!(
+            Unimplemented,
+            "{} has an output that is not a tensor",
+            kernel.node.op_name()
+        )),
+    }
+}
+
+/// The inputs once they are there.
+fn ready(inputs: SmallVec<[EagerTensor; 2]>) -> Result<Inputs> {
+    let value = |input| match input {
+        EagerTensor::Ready(tensor) => Ok(Value::Tensor(tensor)),
+        pending => pending.wait().map(Value::Tensor),
+    };
+    inputs.into_iter().map(value).collect()
+}
+
+/// A cancellation of one call: it follows that of a client, which a failure of the call leaves alone.
+struct Child {
+    own: Cancellation,
+    parent: Cancellation,
+    number: u64,
+}
+
+impl Child {
+    fn of(parent: Cancellation) -> Child {
+        let own = Cancellation::default();
+        let follower = own.clone();
+        let number = parent.on_cancel(move || {
+            follower.cancel(status!(Cancelled, "Operation was cancelled"));
+        });
+        Child { own, parent, number }
+    }
+}
+
+impl Drop for Child {
+    fn drop(&mut self) {
+        self.parent.forget(self.number);
     }
 }

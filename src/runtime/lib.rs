@@ -8,6 +8,12 @@
 mod dataflow;
 mod device;
 mod eager;
+mod eager_device;
+mod eager_executor;
+mod eager_host;
+mod eager_kernel;
+mod eager_library;
+mod eager_tensor;
 mod executor;
 mod flow;
 mod frame;
@@ -36,6 +42,10 @@ mod watchdog;
 
 pub use device::Device;
 pub use eager::{Call, EagerContext};
+pub use eager_device::DeviceName;
+pub use eager_executor::Executor;
+pub use eager_kernel::{EagerKernel, EagerOp, is_list};
+pub use eager_tensor::EagerTensor;
 pub use options::SessionOptions;
 pub use placement::is_device_name;
 pub use plan::{Plan, Signature};

@@ -1,5 +1,6 @@
 //! One step: what its kernels can reach, on each device.
 
+use crate::eager_device::DeviceName;
 use crate::functions::Functions;
 use crate::session::SessionState;
 pub use crate::trace::Trace;
@@ -28,6 +29,8 @@ struct Common {
     cancellation: Cancellation,
     /// Number of the eager kernel that it is a call of; 0 in a session.
     kernel: u64,
+    /// The device of that call, which may be none of the session's.
+    eager_device: Option<DeviceName>,
     rendezvous: OnceLock<Arc<Rendezvous>>,
     trace: Option<Trace>,
 }
@@ -49,19 +52,21 @@ impl Step {
             functions,
             cancellation: Cancellation::default(),
             kernel: 0,
+            eager_device: None,
             rendezvous: OnceLock::new(),
             trace: traced.then(Trace::default),
         };
         Step::on(Arc::new(common), 0)
     }
 
-    /// A step that nothing has run in: one call of an eager kernel, whose number tells its state from that of others with
-    /// nodes of the same name; ended early by `cancellation`.
+    /// A step that nothing has run in: one call on `device` of an eager kernel, whose number tells its state from that of
+    /// others with nodes of the same name; ended early by `cancellation`.
     pub fn of_kernel(
         id: u64,
         session: Arc<SessionState>,
         functions: Arc<Functions>,
         kernel: u64,
+        device: DeviceName,
         cancellation: Cancellation,
     ) -> Arc<Step> {
         let common = Common {
@@ -70,6 +75,7 @@ impl Step {
             functions,
             cancellation,
             kernel,
+            eager_device: Some(device),
             rendezvous: OnceLock::new(),
             trace: None,
         };
@@ -123,7 +129,10 @@ impl KernelHost for Step {
     }
 
     fn device_name(&self) -> &str {
-        &self.common.session.devices[self.device].name
+        match self.common.eager_device {
+            Some(device) if self.device == 0 => device.as_str(),
+            _ => &self.common.session.devices[self.device].name,
+        }
     }
 
     fn node_state(
@@ -131,20 +140,7 @@ impl KernelHost for Step {
         node: &str,
         make: &mut dyn FnMut() -> Result<Arc<dyn Any + Send + Sync>>,
     ) -> Result<Arc<dyn Any + Send + Sync>> {
-        let numbered;
-        let node = match self.common.kernel {
-            0 => node,
-            kernel => {
-                numbered = format!("{kernel}:{node}");
-                &numbered
-            }
-        };
-        let states = &self.common.session.node_states;
-        if let Some(state) = states.lock().get(node) {
-            return Ok(state.clone());
-        }
-        let state = make()?;
-        Ok(states.lock().entry(node.to_string()).or_insert(state).clone())
+        self.common.session.node_state(self.common.kernel, node, make)
     }
 
     fn config(&self) -> ConfigProto {
@@ -186,6 +182,31 @@ impl KernelHost for Step {
 
     fn branch_pool(&self) -> Option<&ThreadPool> {
         self.common.session.branch_pool.as_deref()
+    }
+}
+
+impl SessionState {
+    /// The state of a stateful node, made when first asked for. `kernel` is the number of its eager kernel, or 0.
+    pub fn node_state(
+        &self,
+        kernel: u64,
+        node: &str,
+        make: &mut dyn FnMut() -> Result<Arc<dyn Any + Send + Sync>>,
+    ) -> Result<Arc<dyn Any + Send + Sync>> {
+        let numbered;
+        let node = match kernel {
+            0 => node,
+            kernel => {
+                numbered = format!("{kernel}:{node}");
+                &numbered
+            }
+        };
+        if let Some(state) = self.node_states.lock().get(node) {
+            return Ok(state.clone());
+        }
+        let state = make()?;
+        let mut states = self.node_states.lock();
+        Ok(states.entry(node.to_string()).or_insert(state).clone())
     }
 }
 

@@ -97,6 +97,18 @@ pub(crate) fn fill(buffer: Option<&mut TF_Buffer>, message: &impl Message) -> Re
     Ok(())
 }
 
+/// As [`fill`], with these bytes.
+pub(crate) fn fill_bytes(buffer: Option<&mut TF_Buffer>, bytes: &[u8]) -> Result<()> {
+    let buffer = given_mut(buffer, "the buffer")?;
+    ensure!(
+        buffer.data.is_null(),
+        InvalidArgument,
+        "Passing non-empty TF_Buffer is invalid."
+    );
+    *buffer = TF_Buffer::of_bytes(bytes)?;
+    Ok(())
+}
+
 /// Frees what `malloc` gave.
 unsafe extern "C" fn free_bytes(data: *mut c_void, _length: usize) {
     // SAFETY: the buffer owned this block.

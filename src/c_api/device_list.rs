@@ -23,15 +23,21 @@ struct Row {
 impl TF_DeviceList {
     /// The list of these devices.
     pub fn of(devices: &[Device]) -> Box<TF_DeviceList> {
-        let row = |device: &Device| Row {
-            name: c_string(&device.name),
-            kind: c_string(device.kind),
-            memory: device.memory_limit,
-            incarnation: device.incarnation,
-        };
-        Box::new(TF_DeviceList {
-            devices: devices.iter().map(row).collect(),
-        })
+        TF_DeviceList::of_each(|visit| devices.iter().for_each(visit))
+    }
+
+    /// The list of the devices that `each` visits.
+    pub fn of_each(each: impl FnOnce(&mut dyn FnMut(&Device))) -> Box<TF_DeviceList> {
+        let mut devices = Vec::new();
+        each(&mut |device| {
+            devices.push(Row {
+                name: c_string(&device.name),
+                kind: c_string(device.kind),
+                memory: device.memory_limit,
+                incarnation: device.incarnation,
+            });
+        });
+        Box::new(TF_DeviceList { devices })
     }
 }
 

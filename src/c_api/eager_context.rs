@@ -3,13 +3,16 @@
 use crate::TF_Status;
 use crate::buffer::{TF_Buffer, decode, fill};
 use crate::device_list::TF_DeviceList;
+use crate::eager_custom_device::CustomDevices;
 use crate::ffi::{Array, Blob, Enum, Handle, Text, given, given_mut};
 use crate::function::TF_Function;
 use crate::guard::{guard, guard_or, quiet};
 use ff_ops::registry;
-use ff_proto::{ConfigProto, FunctionDef, Message, ServerDef};
-use ff_runtime::{EagerContext, SessionOptions};
-use ff_tensor::status;
+use ff_proto::{ConfigProto, FunctionDef, ServerDef};
+use ff_runtime::{DeviceName, EagerContext, SessionOptions};
+use ff_tensor::{Result, ensure, status};
+use parking_lot::{Mutex, RwLock};
+use rustc_hash::FxHashMap;
 use std::cell::Cell;
 use std::ffi::{c_char, c_int, c_uchar};
 use std::sync::Arc;
@@ -34,16 +37,72 @@ pub struct TFE_ContextOptions {
     config: ConfigProto,
     policy: i32,
     is_async: bool,
+    /// Whether another runtime is asked for, which there is not.
+    pub use_tfrt: bool,
 }
 
 /// Where ops run eagerly. Any thread may use it at any time. It must live as long as the ops made with it; tensor handles may
 /// live longer.
 pub struct TFE_Context {
+    /// What the handle shares with its ops.
+    pub state: Arc<ContextState>,
+}
+
+/// A context and what only C code adds to it.
+pub struct ContextState {
     /// The context itself.
     pub context: Arc<EagerContext>,
+    /// Devices of the program.
+    pub custom: CustomDevices,
+    /// Devices that stand for several: the names of the parts, and by place the number of the whole.
+    pub composites: Mutex<Vec<Vec<DeviceName>>>,
+    /// What names of devices in calls have been found to mean, by the addresses of the names.
+    pub places: RwLock<FxHashMap<usize, DeviceName>>,
     policy: i32,
-    /// Whether ops were asked to run asynchronously. They run to their end all the same.
-    pub is_async: bool,
+}
+
+impl TFE_Context {
+    /// The context of these options; NULL are the defaults.
+    pub fn boxed(options: Option<&TFE_ContextOptions>) -> Result<Box<TFE_Context>> {
+        ensure!(
+            options.is_none_or(|options| !options.use_tfrt),
+            Unimplemented,
+            "TFRT is not supported"
+        );
+        let session = SessionOptions {
+            config: options.map(|options| options.config.clone()).unwrap_or_default(),
+            ..SessionOptions::default()
+        };
+        let is_async = options.is_some_and(|options| options.is_async);
+        Ok(Box::new(TFE_Context {
+            state: Arc::new(ContextState {
+                context: Arc::new(EagerContext::new(registry(), &session, is_async)),
+                custom: CustomDevices::default(),
+                composites: Mutex::default(),
+                places: RwLock::default(),
+                policy: options.map_or(SILENT, |options| options.policy),
+            }),
+        }))
+    }
+}
+
+impl Drop for TFE_Context {
+    fn drop(&mut self) {
+        self.state.context.drain();
+        self.state.custom.clear();
+    }
+}
+
+impl ContextState {
+    /// The placement policy of the calling thread.
+    pub fn policy(&self) -> i32 {
+        POLICY.get().unwrap_or(self.policy)
+    }
+}
+
+/// The context behind a handle. INVALID_ARGUMENT for NULL.
+pub(crate) fn context(ctx: Handle<'_, TFE_Context>) -> Result<&Arc<EagerContext>> {
+    Ok(&given(ctx, "ctx")?.state.context)
 }
 
 thread_local! {
@@ -58,6 +117,7 @@ pub extern "C" fn TFE_NewContextOptions() -> Box<TFE_ContextOptions> {
         config: ConfigProto::default(),
         policy: SILENT,
         is_async: false,
+        use_tfrt: false,
     })
 }
 
@@ -76,7 +136,7 @@ pub extern "C" fn TFE_ContextOptionsSetConfig(
     });
 }
 
-/// Lets ops run asynchronously if `enable` is not 0. They may be run to their end all the same.
+/// Lets calls run on a thread of the context's own, in order, if `enable` is not 0; an error is then found when the call runs.
 #[unsafe(no_mangle)]
 pub extern "C" fn TFE_ContextOptionsSetAsync(options: Option<&mut TFE_ContextOptions>, enable: c_uchar) {
     if let Some(options) = options {
@@ -104,26 +164,17 @@ pub extern "C" fn TFE_DeleteContextOptions(options: Option<Box<TFE_ContextOption
     });
 }
 
-/// A new context. NULL options are the defaults. Free it with `TFE_DeleteContext`.
+/// A new context. NULL options are the defaults. Free it with `TFE_DeleteContext`. NULL with UNIMPLEMENTED for a runtime that
+/// there is not.
 #[unsafe(no_mangle)]
 pub extern "C" fn TFE_NewContext(
     opts: Option<&TFE_ContextOptions>,
     status: Option<&mut TF_Status>,
 ) -> Option<Box<TFE_Context>> {
-    guard_or(status, None, || {
-        let options = SessionOptions {
-            config: opts.map(|opts| opts.config.clone()).unwrap_or_default(),
-            ..SessionOptions::default()
-        };
-        Ok(Some(Box::new(TFE_Context {
-            context: Arc::new(EagerContext::new(registry(), &options)),
-            policy: opts.map_or(SILENT, |opts| opts.policy),
-            is_async: opts.is_some_and(|opts| opts.is_async),
-        })))
-    })
+    guard_or(status, None, || TFE_Context::boxed(opts).map(Some))
 }
 
-/// Frees a context; NULL is ignored.
+/// Frees a context, once the calls that were queued have run; NULL is ignored.
 #[unsafe(no_mangle)]
 pub extern "C" fn TFE_DeleteContext(ctx: Option<Box<TFE_Context>>) {
     quiet((), || {
@@ -139,7 +190,8 @@ pub extern "C" fn TFE_ContextListDevices(
     status: Option<&mut TF_Status>,
 ) -> Option<Box<TF_DeviceList>> {
     guard_or(status, None, || {
-        Ok(Some(TF_DeviceList::of(given(ctx, "ctx")?.context.devices())))
+        let context = context(ctx)?;
+        Ok(Some(TF_DeviceList::of_each(|visit| context.each_device(visit))))
     })
 }
 
@@ -147,7 +199,7 @@ pub extern "C" fn TFE_ContextListDevices(
 #[unsafe(no_mangle)]
 pub extern "C" fn TFE_ContextClearCaches(ctx: Handle<TFE_Context>) {
     quiet((), || {
-        given(ctx, "ctx")?.context.clear_kernels();
+        context(ctx)?.clear_kernels();
         Ok(())
     });
 }
@@ -166,8 +218,7 @@ pub extern "C" fn TFE_ContextSetThreadLocalDevicePlacementPolicy(
 pub extern "C" fn TFE_ContextGetDevicePlacementPolicy(
     ctx: Handle<TFE_Context>,
 ) -> Enum<TFE_ContextDevicePlacementPolicy> {
-    let of_context = ctx.map_or(SILENT, |ctx| ctx.policy);
-    Enum::new(POLICY.get().unwrap_or(of_context))
+    Enum::new(ctx.map_or(SILENT, |ctx| ctx.state.policy()))
 }
 
 /// Makes the context part of a cluster. UNIMPLEMENTED; INVALID_ARGUMENT for bytes that are no `ServerDef`.
@@ -180,16 +231,26 @@ pub extern "C" fn TFE_ContextSetServerDef(
     status: Option<&mut TF_Status>,
 ) {
     guard(status, || {
-        given(ctx, "ctx")?;
-        let _: ServerDef = decode(
-            proto.bytes(proto_len, "proto")?,
-            "Invalid tensorflow.ServerDef protocol buffer",
-        )?;
-        Err::<(), _>(status!(
-            Unimplemented,
-            "TFE_ContextSetServerDef: this library has no distributed runtime"
-        ))
+        no_cluster(ctx, proto, proto_len, "TFE_ContextSetServerDef")
     });
+}
+
+/// UNIMPLEMENTED, for what needs other processes; INVALID_ARGUMENT for bytes that are no `ServerDef`.
+pub(crate) fn no_cluster(
+    ctx: Handle<TFE_Context>,
+    proto: Blob,
+    proto_len: usize,
+    function: &str,
+) -> Result<()> {
+    context(ctx)?;
+    let _: ServerDef = decode(
+        proto.bytes(proto_len, "proto")?,
+        "Invalid tensorflow.ServerDef protocol buffer",
+    )?;
+    Err(status!(
+        Unimplemented,
+        "{function}: this library has no distributed runtime"
+    ))
 }
 
 /// Adds a function: a serialized `FunctionDef` of `size` bytes. INVALID_ARGUMENT for other bytes, or when another function
@@ -204,7 +265,7 @@ pub extern "C" fn TFE_ContextAddFunctionDef(
     guard(status, || {
         let bytes = serialized_function_def.bytes(size, "serialized_function_def")?;
         let function: FunctionDef = decode(bytes, "Invalid FunctionDef proto")?;
-        given(ctx, "ctx")?.context.add_function(Arc::new(function))
+        context(ctx)?.add_function(Arc::new(function))
     });
 }
 
@@ -217,7 +278,7 @@ pub extern "C" fn TFE_ContextAddFunction(
 ) {
     guard(status, || {
         let function = given(function, "function")?.def().clone();
-        given(ctx, "ctx")?.context.add_function(function)
+        context(ctx)?.add_function(function)
     });
 }
 
@@ -228,27 +289,20 @@ pub extern "C" fn TFE_ContextRemoveFunction(
     name: Text,
     status: Option<&mut TF_Status>,
 ) {
-    guard(status, || {
-        given(ctx, "ctx")?.context.remove_function(&name.text("name")?)
-    });
+    guard(status, || context(ctx)?.remove_function(&name.text("name")?));
 }
 
 /// Whether there is a function with this name: 1 or 0.
 #[unsafe(no_mangle)]
 pub extern "C" fn TFE_ContextHasFunction(ctx: Handle<TFE_Context>, name: Text) -> c_uchar {
-    quiet(0, || {
-        Ok(given(ctx, "ctx")?
-            .context
-            .has_function(&name.text("name")?)
-            .into())
-    })
+    quiet(0, || Ok(context(ctx)?.has_function(&name.text("name")?).into()))
 }
 
 /// Starts to collect what runs.
 #[unsafe(no_mangle)]
 pub extern "C" fn TFE_ContextEnableRunMetadata(ctx: Handle<TFE_Context>) {
     quiet((), || {
-        given(ctx, "ctx")?.context.enable_metadata();
+        context(ctx)?.enable_metadata();
         Ok(())
     });
 }
@@ -257,12 +311,13 @@ pub extern "C" fn TFE_ContextEnableRunMetadata(ctx: Handle<TFE_Context>) {
 #[unsafe(no_mangle)]
 pub extern "C" fn TFE_ContextDisableRunMetadata(ctx: Handle<TFE_Context>) {
     quiet((), || {
-        given(ctx, "ctx")?.context.disable_metadata();
+        context(ctx)?.disable_metadata();
         Ok(())
     });
 }
 
-/// Fills `buf` with a serialized `RunMetadata` of what ran since the last call, and forgets it.
+/// Fills `buf` with a serialized `RunMetadata` of what ran, and of graphs that were collected, since the last call, and
+/// forgets it. Waits for the calls of this thread; their error, if one is pending.
 #[unsafe(no_mangle)]
 pub extern "C" fn TFE_ContextExportRunMetadata(
     ctx: Handle<TFE_Context>,
@@ -270,8 +325,9 @@ pub extern "C" fn TFE_ContextExportRunMetadata(
     status: Option<&mut TF_Status>,
 ) {
     guard(status, || {
-        let context = &given(ctx, "ctx")?.context;
-        fill(buf, &context.take_metadata().encode_to_vec())
+        let context = context(ctx)?;
+        context.executor().wait()?;
+        fill(buf, &context.take_metadata())
     });
 }
 

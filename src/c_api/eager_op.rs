@@ -2,60 +2,150 @@
 
 use crate::TF_Status;
 use crate::attr_type::TF_AttrType;
-use crate::eager_context::TFE_Context;
+use crate::eager_context::{ContextState, TFE_Context};
+use crate::eager_execute;
+use crate::eager_op_attrs::TFE_OpAttrs;
 use crate::eager_tensor::TFE_TensorHandle;
-use crate::ffi::{Enum, Handle, Out, Room, Text, c_count, c_string, given, given_mut, put};
+use crate::ffi::{Enum, Handle, Out, Room, Text, c_count, given, given_mut, put};
 use crate::guard::{guard, guard_or, quiet};
-use ff_op::{AttrValue, Attrs, NodeInfo, OpRecord, Value};
+use ff_op::{AttrValue, Attrs, Cancellation, OpRecord};
 use ff_proto::op_def::{ArgDef, AttrDef};
-use ff_runtime::{Call, EagerContext};
-use ff_tensor::{DataType, Result, Tensor, bail, ensure, status};
-use std::ffi::{CString, c_char, c_int, c_uchar};
+use ff_runtime::{DeviceName, EagerOp, is_list};
+use ff_tensor::{DataType, Result, bail, ensure, status};
+use smallvec::SmallVec;
+use std::cell::{OnceCell, RefCell};
+use std::ffi::{c_char, c_int, c_uchar};
 use std::ptr::{null, null_mut};
 use std::sync::Arc;
 
 /// A call of an op or function: its inputs, attributes and device. One thread at a time may use it.
 pub struct TFE_Op {
-    context: Arc<EagerContext>,
-    /// The handle that the call was made with, to give it back.
+    /// The context that the call was made with, and its handle, to give it back.
+    pub state: Arc<ContextState>,
     handle: *mut TFE_Context,
-    op: Arc<OpRecord>,
-    name: CString,
+    /// The op.
+    pub op: Arc<EagerOp>,
     /// Attributes that were set, or that follow from lists of inputs.
     pub attrs: Attrs,
-    /// Boxes, because C code may ask for them.
-    inputs: Vec<Box<TFE_TensorHandle>>,
+    inputs: SmallVec<[TFE_TensorHandle; 2]>,
     /// How many input arguments of the op have their inputs.
     arguments: usize,
-    device: CString,
+    /// The device that is asked for, as it was named; after the call the one that it ran on.
+    device: Option<DeviceName>,
+    /// What ends the call early.
+    pub cancellation: Option<Cancellation>,
+    /// Inputs that C code has asked for, by their numbers.
+    seen: RefCell<Vec<(usize, Box<TFE_TensorHandle>)>>,
+    /// The attributes that C code has asked for.
+    pub snapshot: OnceCell<Box<TFE_OpAttrs>>,
 }
 
 impl TFE_Op {
-    /// The name of the op.
-    pub fn op_name(&self) -> &str {
-        &self.op.def.name
+    /// A call of this op on any device.
+    pub fn new(context: &TFE_Context, name: &str) -> Result<TFE_Op> {
+        Ok(TFE_Op {
+            state: context.state.clone(),
+            handle: (&raw const *context).cast_mut(),
+            op: context.state.context.find_op(name)?,
+            attrs: Attrs::new(),
+            inputs: SmallVec::new(),
+            arguments: 0,
+            device: None,
+            cancellation: None,
+            seen: RefCell::default(),
+            snapshot: OnceCell::new(),
+        })
     }
 
-    /// The input argument that the next input is for. INVALID_ARGUMENT when all have theirs.
-    fn next_argument(&mut self) -> Result<&ArgDef> {
-        let args = &self.op.def.input_arg;
+    /// Makes it a new call of another op, on any device.
+    pub fn reset(&mut self, name: &str) -> Result<()> {
+        self.op = self.state.context.find_op(name)?;
+        self.attrs = Attrs::new();
+        self.device = None;
+        self.cancellation = None;
+        self.snapshot = OnceCell::new();
+        self.take_inputs();
+        Ok(())
+    }
+
+    /// The name of the op.
+    pub fn op_name(&self) -> &str {
+        &self.op.record.def.name
+    }
+
+    /// The inputs, flat.
+    pub fn inputs(&self) -> &[TFE_TensorHandle] {
+        &self.inputs
+    }
+
+    /// The inputs, to be replaced by others.
+    pub fn inputs_mut(&mut self) -> &mut [TFE_TensorHandle] {
+        self.seen.get_mut().clear();
+        &mut self.inputs
+    }
+
+    /// Takes the inputs out; the call has none then.
+    pub fn take_inputs(&mut self) -> SmallVec<[TFE_TensorHandle; 2]> {
+        self.seen.get_mut().clear();
+        self.arguments = 0;
+        std::mem::take(&mut self.inputs)
+    }
+
+    /// The device that is asked for, as it was named.
+    pub fn device(&self) -> Option<DeviceName> {
+        self.device
+    }
+
+    /// Says which device it runs on.
+    pub fn set_device(&mut self, device: DeviceName) {
+        self.device = Some(device);
+    }
+
+    /// Asks for a device. INVALID_ARGUMENT when the name is not of the form of one.
+    pub fn ask_for_device(&mut self, name: &str) -> Result<()> {
+        ensure!(
+            name.is_empty() || (name.starts_with('/') && ff_runtime::is_device_name(name)),
+            InvalidArgument,
+            "Malformed device specification '{name}' in eager op: {}",
+            self.op_name()
+        );
+        self.device = (!name.is_empty()).then(|| DeviceName::of(name));
+        Ok(())
+    }
+
+    /// Adds an input, for an argument that takes one tensor; or one of a list.
+    pub fn add_input(&mut self, input: TFE_TensorHandle) -> Result<()> {
+        let args = &self.op.record.def.input_arg;
+        let next = args.get(self.arguments).or(args.last());
+        if !next.is_some_and(is_list) {
+            ensure!(
+                self.arguments < args.len(),
+                InvalidArgument,
+                "expected {} inputs, got more",
+                args.len()
+            );
+            self.arguments += 1;
+        }
+        self.inputs.push(input);
+        Ok(())
+    }
+
+    fn add_list(&mut self, inputs: &[Handle<TFE_TensorHandle>]) -> Result<()> {
+        let given: Vec<_> = inputs
+            .iter()
+            .map(|input| Ok(given(*input, "an input")?.clone()))
+            .collect::<Result<_>>()?;
+        let op = self.op.clone();
+        let args = &op.record.def.input_arg;
         ensure!(
             self.arguments < args.len(),
             InvalidArgument,
             "expected {} inputs, got more",
             args.len()
         );
+        let arg = &args[self.arguments];
         self.arguments += 1;
-        Ok(&args[self.arguments - 1])
-    }
-
-    fn add_list(&mut self, inputs: &[Handle<TFE_TensorHandle>]) -> Result<()> {
-        let given: Vec<_> = inputs
-            .iter()
-            .map(|input| Ok(given(*input, "an input")?.share()))
-            .collect::<Result<_>>()?;
-        let arg = self.next_argument()?.clone();
-        let types = || given.iter().map(|input| input.tensor.dtype());
+        let types = || given.iter().map(TFE_TensorHandle::dtype);
         if !arg.type_list_attr.is_empty() {
             self.infer(&arg.type_list_attr, types().collect::<Vec<_>>());
         } else if arg.number_attr.is_empty() {
@@ -80,78 +170,9 @@ impl TFE_Op {
         }
     }
 
-    fn types(&self) -> Vec<DataType> {
-        self.inputs.iter().map(|input| input.tensor.dtype()).collect()
-    }
-
-    /// The call as a node.
-    fn node(&self) -> Result<NodeInfo> {
-        self.context.node(&self.op, &self.attrs, &self.types())
-    }
-
-    fn check_count(&self) -> Result<()> {
-        let args = &self.op.def.input_arg;
-        let is_list = |arg: &ArgDef| !arg.number_attr.is_empty() || !arg.type_list_attr.is_empty();
-        ensure!(
-            args.iter().any(is_list) || args.len() == self.inputs.len(),
-            InvalidArgument,
-            "expected {} inputs, got {}",
-            args.len(),
-            self.inputs.len()
-        );
-        Ok(())
-    }
-
-    /// The number of the device to run on.
-    fn device_number(&self) -> Result<usize> {
-        let context = &self.context;
-        let name = self.device.to_string_lossy();
-        if name.is_empty() {
-            return Ok(0);
-        }
-        let names = || {
-            let names = context.devices().iter().map(|device| device.name.as_str());
-            names.collect::<Vec<_>>().join(", ")
-        };
-        context.device(&name).map_err(|_| {
-            status!(
-                InvalidArgument,
-                "Could not satisfy device specification '{name}'. enable_soft_placement=0. Supported device types [CPU]. All available devices [{}].",
-                names()
-            )
-        })
-    }
-
-    fn execute(&mut self) -> Result<Vec<Box<TFE_TensorHandle>>> {
-        self.check_count()?;
-        let device = self.device_number()?;
-        let inputs = self
-            .inputs
-            .iter()
-            .map(|input| Value::Tensor(input.tensor.clone()));
-        let outputs = self.context.execute(Call {
-            op: &self.op,
-            attrs: &self.attrs,
-            device,
-            inputs: inputs.collect(),
-            cancellation: None,
-        })?;
-        let device = Arc::new(c_string(&self.context.devices()[device].name));
-        self.device = (*device).clone();
-        self.inputs.clear();
-        self.arguments = 0;
-        let handle = |tensor: Tensor| TFE_TensorHandle::boxed(tensor, device.clone());
-        Ok(outputs.into_iter().map(handle).collect())
-    }
-
-    /// How many outputs a call gives.
-    fn num_outputs(&self) -> Result<usize> {
-        let args = &self.op.def.output_arg;
-        let is_list = |arg: &ArgDef| !arg.number_attr.is_empty() || !arg.type_list_attr.is_empty();
-        if args.iter().any(is_list) {
-            return Ok(self.node()?.output_types.len());
-        }
-        Ok(args.len())
+    /// Types of the inputs.
+    pub fn types(&self) -> SmallVec<[DataType; 4]> {
+        self.inputs.iter().map(TFE_TensorHandle::dtype).collect()
     }
 }
 
@@ -168,17 +189,10 @@ pub extern "C" fn TFE_NewOp(
 
 fn new_op(ctx: Handle<TFE_Context>, name: Text) -> Result<Box<TFE_Op>> {
     let context = given(ctx, "ctx")?;
-    let name = name.text("op_or_function_name")?;
-    Ok(Box::new(TFE_Op {
-        context: context.context.clone(),
-        handle: (&raw const *context).cast_mut(),
-        op: context.context.find_op(&name)?,
-        name: c_string(&name),
-        attrs: Attrs::new(),
-        inputs: Vec::new(),
-        arguments: 0,
-        device: CString::default(),
-    }))
+    Ok(Box::new(TFE_Op::new(
+        context,
+        &name.text("op_or_function_name")?,
+    )?))
 }
 
 /// Frees a call; NULL is ignored.
@@ -193,7 +207,7 @@ pub extern "C" fn TFE_DeleteOp(op: Option<Box<TFE_Op>>) {
 /// The name of the op. The string lives as long as the call.
 #[unsafe(no_mangle)]
 pub extern "C" fn TFE_OpGetName(op: Option<&TFE_Op>, status: Option<&mut TF_Status>) -> *const c_char {
-    guard_or(status, null(), || Ok(given(op, "op")?.name.as_ptr()))
+    guard_or(status, null(), || Ok(given(op, "op")?.op.name.as_ptr()))
 }
 
 /// The context that the call was made with.
@@ -211,23 +225,17 @@ pub extern "C" fn TFE_OpSetDevice(
     status: Option<&mut TF_Status>,
 ) {
     guard(status, || {
-        let op = given_mut(op, "op")?;
-        let name = device_name.text("device_name")?;
-        ensure!(
-            name.is_empty() || (name.starts_with('/') && ff_runtime::is_device_name(&name)),
-            InvalidArgument,
-            "Malformed device specification '{name}' in eager op: {}",
-            op.op_name()
-        );
-        op.device = c_string(&name);
-        Ok(())
+        given_mut(op, "op")?.ask_for_device(&device_name.text("device_name")?)
     });
 }
 
-/// The device asked for, or after `TFE_Execute` the one it ran on. The string lives until the device changes.
+/// The device asked for, or after `TFE_Execute` the one it ran on. Empty for any. The string is never freed.
 #[unsafe(no_mangle)]
 pub extern "C" fn TFE_OpGetDevice(op: Option<&TFE_Op>, status: Option<&mut TF_Status>) -> *const c_char {
-    guard_or(status, null(), || Ok(given(op, "op")?.device.as_ptr()))
+    guard_or(status, null(), || {
+        let device = given(op, "op")?.device;
+        Ok(device.map_or(c"".as_ptr(), |device| device.as_c().as_ptr()))
+    })
 }
 
 /// Adds an input, for an input argument that takes one tensor; or one of a list. The handle may be deleted before the call
@@ -239,15 +247,7 @@ pub extern "C" fn TFE_OpAddInput(
     status: Option<&mut TF_Status>,
 ) {
     guard(status, || {
-        let (op, input) = (given_mut(op, "op")?, given(input, "input")?);
-        let args = &op.op.def.input_arg;
-        let next = args.get(op.arguments).or(args.last());
-        let in_list = next.is_some_and(|arg| !arg.number_attr.is_empty() || !arg.type_list_attr.is_empty());
-        if !in_list {
-            op.next_argument()?;
-        }
-        op.inputs.push(input.share());
-        Ok(())
+        given_mut(op, "op")?.add_input(given(input, "input")?.clone())
     });
 }
 
@@ -271,7 +271,7 @@ pub extern "C" fn TFE_OpGetFlatInputCount(op: Option<&TFE_Op>, status: Option<&m
     guard_or(status, 0, || Ok(c_count(given(op, "op")?.inputs.len())))
 }
 
-/// An input, those of lists counted one by one. It belongs to the call. NULL with INVALID_ARGUMENT when there is none.
+/// An input, those of lists counted one by one. It belongs to the call, and lives until inputs change. NULL with INVALID_ARGUMENT when there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn TFE_OpGetFlatInput(
     op: Option<&TFE_Op>,
@@ -279,16 +279,23 @@ pub extern "C" fn TFE_OpGetFlatInput(
     status: Option<&mut TF_Status>,
 ) -> *mut TFE_TensorHandle {
     guard_or(status, null_mut(), || {
-        let inputs = &given(op, "op")?.inputs;
-        let found = usize::try_from(index).ok().and_then(|index| inputs.get(index));
-        let found = found.ok_or_else(|| {
+        let op = given(op, "op")?;
+        let place = usize::try_from(index).unwrap_or(usize::MAX);
+        let found = op.inputs.get(place).ok_or_else(|| {
             status!(
                 InvalidArgument,
                 "input {index} is out of range: there are {}",
-                inputs.len()
+                op.inputs.len()
             )
         })?;
-        Ok((&raw const **found).cast_mut())
+        let mut seen = op.seen.borrow_mut();
+        if let Some((_, handle)) = seen.iter().find(|(number, _)| *number == place) {
+            return Ok((&raw const **handle).cast_mut());
+        }
+        seen.push((place, Box::new(found.clone())));
+        Ok(seen
+            .last()
+            .map_or(null_mut(), |(_, handle)| (&raw const **handle).cast_mut()))
     })
 }
 
@@ -303,7 +310,7 @@ pub extern "C" fn TFE_OpGetAttrType(
 ) -> Enum<TF_AttrType> {
     let otherwise = Enum::new(TF_AttrType::TF_ATTR_INT as i32);
     guard_or(status, otherwise, || {
-        attr_kind(&given(op, "op")?.op, attr_name, is_list)
+        attr_kind(&given(op, "op")?.op.record, attr_name, is_list)
     })
 }
 
@@ -318,7 +325,7 @@ pub extern "C" fn TFE_OpNameGetAttrType(
 ) -> Enum<TF_AttrType> {
     let otherwise = Enum::new(TF_AttrType::TF_ATTR_INT as i32);
     guard_or(status, otherwise, || {
-        attr_kind(&new_op(ctx, op_or_function_name)?.op, attr_name, is_list)
+        attr_kind(&new_op(ctx, op_or_function_name)?.op.record, attr_name, is_list)
     })
 }
 
@@ -364,7 +371,7 @@ pub extern "C" fn TFE_OpGetInputLength(
     guard_or(status, -1, || {
         let op = given(op, "op")?;
         let name = input_name.text("input_name")?;
-        let arg = op.op.def.input_arg.iter().find(|arg| arg.name == *name);
+        let arg = op.op.record.def.input_arg.iter().find(|arg| arg.name == *name);
         let arg = arg.ok_or_else(|| status!(InvalidArgument, "Input '{name}' not found"))?;
         length(op, arg)
     })
@@ -381,7 +388,7 @@ pub extern "C" fn TFE_OpGetOutputLength(
     guard_or(status, -1, || {
         let op = given(op, "op")?;
         let name = output_name.text("output_name")?;
-        let arg = op.op.def.output_arg.iter().find(|arg| arg.name == *name);
+        let arg = op.op.record.def.output_arg.iter().find(|arg| arg.name == *name);
         let arg = arg.ok_or_else(|| status!(InvalidArgument, "Output '{name}' not found"))?;
         length(op, arg)
     })
@@ -400,7 +407,10 @@ fn length(op: &TFE_Op, arg: &ArgDef) -> Result<c_int> {
 /// Runs the call and puts its outputs, to be freed with `TFE_DeleteTensorHandle`, in `retvals`. `num_retvals` says how many
 /// there is room for, and becomes their number. The call has no inputs then, and can be given new ones.
 ///
-/// INVALID_ARGUMENT when inputs or attributes do not fit the op, or there is too little room; otherwise what the op says.
+/// With an asynchronous executor the call is queued; what uses its outputs waits for it, and finds its error.
+///
+/// INVALID_ARGUMENT when inputs or attributes do not fit the op, there is no such device, or there is too little room;
+/// otherwise what the op says, or the error that is pending.
 #[unsafe(no_mangle)]
 pub extern "C" fn TFE_Execute(
     op: Option<&mut TFE_Op>,
@@ -411,19 +421,12 @@ pub extern "C" fn TFE_Execute(
     guard(status, || {
         let op = given_mut(op, "op")?;
         let room = given_mut(num_retvals, "num_retvals")?;
-        op.check_count()?;
-        let count = op.num_outputs()?;
+        let outputs = eager_execute::execute(op, *room)?;
         ensure!(
-            usize::try_from(*room).is_ok_and(|room| room >= count),
-            InvalidArgument,
-            "Expecting {count} outputs, but *num_retvals is {room}"
-        );
-        ensure!(
-            count == 0 || !retvals.is_null(),
+            outputs.is_empty() || !retvals.is_null(),
             InvalidArgument,
             "retvals must not be NULL"
         );
-        let outputs = op.execute()?;
         *room = c_count(outputs.len());
         retvals.write(*room, outputs.into_iter().map(Box::into_raw));
         Ok(())

@@ -123,6 +123,14 @@ impl<T> Clone for Array<'_, T> {
 impl<T> Copy for Array<'_, T> {}
 
 impl<'a, T> Array<'a, T> {
+    /// NULL.
+    pub const NULL: Array<'a, T> = Array(std::ptr::null(), PhantomData);
+
+    /// The array that starts where C says.
+    pub fn at(start: *const T) -> Array<'a, T> {
+        Array(start, PhantomData)
+    }
+
     /// An array as C passes it.
     pub fn new(elements: &'a [T]) -> Array<'a, T> {
         Array(elements.as_ptr(), PhantomData)

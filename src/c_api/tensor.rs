@@ -33,8 +33,8 @@ pub struct TF_Tensor {
     tensor: Tensor,
     /// Bytes that the program sees.
     byte_size: usize,
-    /// The serialized handle of a resource tensor: what the program sees of it.
-    handle: Option<Handle>,
+    /// The serialized handle of a resource tensor: what the program sees of it. In a box, as few tensors have one.
+    handle: Option<Box<Handle>>,
 }
 
 struct Handle {
@@ -76,10 +76,10 @@ impl TF_Tensor {
         Ok(TF_Tensor {
             tensor,
             byte_size: bytes.len(),
-            handle: Some(Handle {
+            handle: Some(Box::new(Handle {
                 bytes: Tensor::vector(&bytes)?,
                 from_program: false,
-            }),
+            })),
         })
     }
 
@@ -118,10 +118,10 @@ impl TF_Tensor {
                 return Ok(TF_Tensor {
                     tensor: Tensor::allocate(dtype, shape)?,
                     byte_size: len,
-                    handle: Some(Handle {
+                    handle: Some(Box::new(Handle {
                         bytes: Tensor::allocate(DataType::UINT8, Shape::vector(len))?,
                         from_program: true,
-                    }),
+                    })),
                 });
             }
             DataType::STRING | DataType::VARIANT => Tensor::allocate(dtype, shape)?,
@@ -147,7 +147,7 @@ impl TF_Tensor {
     }
 
     /// A tensor over a program's memory.
-    fn over(dtype: DataType, shape: Shape, memory: Foreign) -> Result<TF_Tensor> {
+    pub(crate) fn over(dtype: DataType, shape: Shape, memory: Foreign) -> Result<TF_Tensor> {
         if dtype == DataType::RESOURCE {
             let mut tensor = TF_Tensor::allocate(dtype, shape, memory.len)?;
             if let Some(handle) = &mut tensor.handle {
@@ -184,13 +184,27 @@ fn fits(shape: &Shape, size: usize, len: usize) -> bool {
 }
 
 /// Memory of a program: goes into a buffer, or is given back when this is dropped.
-struct Foreign {
+pub(crate) struct Foreign {
     data: *mut c_void,
     len: usize,
     deallocator: Option<Deallocator>,
 }
 
 impl Foreign {
+    /// Memory that a program gives with the function that takes it back.
+    pub(crate) fn new(
+        data: *mut c_void,
+        len: usize,
+        function: Option<unsafe extern "C" fn(*mut c_void, usize, *mut c_void)>,
+        arg: *mut c_void,
+    ) -> Foreign {
+        Foreign {
+            data,
+            len,
+            deallocator: Some(Deallocator { function, arg }),
+        }
+    }
+
     fn copy_to(&self, room: &mut [u8]) {
         if !self.data.is_null() && room.len() == self.len {
             // SAFETY: the program vouches for `len` bytes; the room is fresh memory of the same length.
@@ -244,14 +258,7 @@ pub extern "C" fn TF_NewTensor(
     deallocator_arg: *mut c_void,
 ) -> Option<Box<TF_Tensor>> {
     quiet(None, || {
-        let memory = Foreign {
-            data,
-            len,
-            deallocator: Some(Deallocator {
-                function: deallocator,
-                arg: deallocator_arg,
-            }),
-        };
+        let memory = Foreign::new(data, len, deallocator, deallocator_arg);
         let shape = shape_of(dims, num_dims)?;
         Ok(Some(Box::new(TF_Tensor::over(data_type(dtype), shape, memory)?)))
     })

@@ -59,6 +59,10 @@ impl TSL_Status {
     /// Makes the status that error, or OK.
     pub fn set(&mut self, error: Option<Status>) {
         let error = error.filter(|error| error.code() != Code::Ok);
+        if error.is_none() && self.error.is_none() {
+            // By far the most frequent change; the message is empty already.
+            return;
+        }
         self.message = match &error {
             Some(error) => {
                 let bytes: Vec<u8> = error.message().bytes().filter(|&b| b != 0).collect();

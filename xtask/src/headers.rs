@@ -165,6 +165,51 @@ const HEADERS: &[Header] = &[
         extra: None,
     },
     Header {
+        path: "tensorflow/c/eager/c_api_experimental.h",
+        about: "More of ops executed one by one: executors, cancellation, metrics, devices of the program, memory of handles, \
+                settings of contexts.",
+        includes: (
+            &["stdbool.h", "stddef.h", "stdint.h"],
+            &[
+                "tensorflow/c/c_api.h",
+                "tensorflow/c/c_api_macros.h",
+                "tensorflow/c/eager/c_api.h",
+            ],
+        ),
+        sources: &[
+            "eager_settings",
+            "eager_executor",
+            "eager_cancellation",
+            "eager_op_attrs",
+            "eager_memory",
+            "eager_custom_device",
+            "eager_counters",
+            "eager_gauges",
+            "eager_string_gauges",
+            "eager_samplers",
+        ],
+        exclude: &["TFE_CustomDevice", "TFE_CustomDeviceTensorHandle"],
+        include: &[],
+        extra: Some("eager_custom_device.inc"),
+    },
+    Header {
+        path: "tensorflow/c/eager/c_api_unified_experimental.h",
+        about: "One way to execute ops and to trace them into functions.",
+        includes: (
+            &["stddef.h", "stdint.h"],
+            &[
+                "tensorflow/c/c_api_macros.h",
+                "tensorflow/c/eager/c_api.h",
+                "tensorflow/c/tf_datatype.h",
+                "tensorflow/c/tf_status.h",
+            ],
+        ),
+        sources: &["unified", "unified_op"],
+        exclude: &[],
+        include: &["TF_Shape"],
+        extra: None,
+    },
+    Header {
         path: "tensorflow/c/ops.h",
         about: "Ops registered at run time, and their shape functions.",
         includes: (
@@ -227,7 +272,11 @@ const HEADERS: &[Header] = &[
         about: "What bindings use beside c_api.h: settings of compilation, checkpoints without a session, lists of shapes.",
         includes: (
             &["stdbool.h", "stddef.h", "stdint.h"],
-            &["tensorflow/c/c_api.h", "tensorflow/c/c_api_macros.h"],
+            &[
+                "tensorflow/c/c_api.h",
+                "tensorflow/c/c_api_macros.h",
+                "tensorflow/c/eager/c_api.h",
+            ],
         ),
         sources: &[
             "xla_settings",
@@ -236,6 +285,7 @@ const HEADERS: &[Header] = &[
             "experimental",
             "file_system_plugin",
             "pluggable_device",
+            "eager_cluster",
         ],
         exclude: &[],
         include: &[],
@@ -411,6 +461,7 @@ fn plain_types(text: &str) -> String {
     );
     text = text.replace("void *TF_GetStream(", "SP_Stream TF_GetStream(");
     text = without_underscores(&text);
+    text = text.replace("const TF_Buffer *tasks", "TFE_BY_REFERENCE(TF_Buffer) tasks");
     text = text
         .replace("void *private_;", "void *priv;")
         .replace("void *private;", "void *priv;");
@@ -445,6 +496,7 @@ fn without_spaces(text: &str) -> String {
         _ => line
             .replace("* ", "*")
             .replace("struct TF_", "TF_")
+            .replace("struct TFE_", "TFE_")
             .replace("struct TSL_", "TSL_"),
     };
     text.split_inclusive('\n').map(tidy).collect()

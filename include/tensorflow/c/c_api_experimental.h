@@ -10,6 +10,7 @@
 #include <stdint.h>
 #include "tensorflow/c/c_api.h"
 #include "tensorflow/c/c_api_macros.h"
+#include "tensorflow/c/eager/c_api.h"
 
 /**
  * Attributes of a node that no graph has. Not for use by two threads at once.
@@ -341,6 +342,52 @@ TF_Library *TF_LoadPluggableDeviceLibrary(const char *library_filename,
  * Frees a handle; the library stays loaded. NULL is ignored.
  */
 TF_CAPI_EXPORT extern void TF_DeletePluggableDeviceLibraryHandle(TF_Library *lib_handle);
+
+/**
+ * A serialized `ServerDef` of one in text form. Free it with `TF_DeleteBuffer`. NULL with INTERNAL for other text.
+ */
+TF_CAPI_EXPORT extern TF_Buffer *TFE_GetServerDef(const char *text_proto, TF_Status *status);
+
+/**
+ * Lets collective ops talk to other processes. UNIMPLEMENTED, as there is no distributed runtime; INVALID_ARGUMENT for bytes
+ * that are no `ServerDef`.
+ */
+TF_CAPI_EXPORT extern
+void TFE_EnableCollectiveOps(TFE_Context *ctx,
+                             const void *proto,
+                             size_t proto_len,
+                             TF_Status *status);
+
+/**
+ * Ends all collective ops with the error in `status`, which is left as it is: none are running.
+ */
+TF_CAPI_EXPORT extern void TFE_AbortCollectiveOps(TFE_Context *ctx, TF_Status *status);
+
+/**
+ * Whether a process that takes part in collective ops answers. INTERNAL, as none does.
+ */
+TF_CAPI_EXPORT extern
+void TFE_CollectiveOpsCheckPeerHealth(TFE_Context *ctx,
+                                      const char *task,
+                                      int64_t timeout_in_ms,
+                                      TF_Status *status);
+
+/**
+ * Infers the shapes of a call's outputs from those of its inputs, and from the values of inputs where `input_tensors` has
+ * them: it may be NULL, and have NULLs. `input_tensor_as_shapes`, `input_resource_shapes_and_types` and
+ * `output_resource_shapes_and_types` are not used. Free what is put in `output_shapes` with `TF_DeleteShapeAndTypeList`.
+ *
+ * INVALID_ARGUMENT when shapes or attributes do not fit the op.
+ */
+TF_CAPI_EXPORT extern
+void TFE_InferShapes(TFE_Op *op,
+                     TF_ShapeAndTypeList *input_shapes,
+                     TF_Tensor**input_tensors,
+                     TF_ShapeAndTypeList *input_tensor_as_shapes,
+                     TF_ShapeAndTypeList **input_resource_shapes_and_types,
+                     TF_ShapeAndTypeList**output_shapes,
+                     TF_ShapeAndTypeList ***output_resource_shapes_and_types,
+                     TF_Status *status);
 
 #ifdef __cplusplus
 }  // extern "C"

@@ -66,43 +66,48 @@ extern "C" {
 /**
  * New options with default values. Free them with `TFE_DeleteContextOptions`.
  */
-TF_CAPI_EXPORT extern struct TFE_ContextOptions *TFE_NewContextOptions(void);
+TF_CAPI_EXPORT extern TFE_ContextOptions *TFE_NewContextOptions(void);
 
 /**
  * Sets the configuration: a serialized `ConfigProto` of `proto_len` bytes. INVALID_ARGUMENT for other bytes.
  */
 TF_CAPI_EXPORT extern
-void TFE_ContextOptionsSetConfig(struct TFE_ContextOptions *options,
+void TFE_ContextOptionsSetConfig(TFE_ContextOptions *options,
                                  const void *proto,
                                  size_t proto_len,
                                  TF_Status *status);
 
 /**
- * Lets ops run asynchronously if `enable` is not 0. They may be run to their end all the same.
+ * Lets calls run on a thread of the context's own, in order, if `enable` is not 0; an error is then found when the call runs.
  */
-TF_CAPI_EXPORT extern void TFE_ContextOptionsSetAsync(struct TFE_ContextOptions *options, unsigned char enable);
+TF_CAPI_EXPORT extern
+void TFE_ContextOptionsSetAsync(TFE_ContextOptions *options,
+                                unsigned char enable);
 
 /**
  * Sets what happens to inputs on other devices.
  */
 TF_CAPI_EXPORT extern
-void TFE_ContextOptionsSetDevicePlacementPolicy(struct TFE_ContextOptions *options,
+void TFE_ContextOptionsSetDevicePlacementPolicy(TFE_ContextOptions *options,
                                                 TFE_ContextDevicePlacementPolicy policy);
 
 /**
  * Frees options; NULL is ignored.
  */
-TF_CAPI_EXPORT extern void TFE_DeleteContextOptions(struct TFE_ContextOptions *options);
+TF_CAPI_EXPORT extern void TFE_DeleteContextOptions(TFE_ContextOptions *options);
 
 /**
- * A new context. NULL options are the defaults. Free it with `TFE_DeleteContext`.
+ * A new context. NULL options are the defaults. Free it with `TFE_DeleteContext`. NULL with UNIMPLEMENTED for a runtime that
+ * there is not.
  */
-TF_CAPI_EXPORT extern struct TFE_Context *TFE_NewContext(const struct TFE_ContextOptions *opts, TF_Status *status);
+TF_CAPI_EXPORT extern
+TFE_Context *TFE_NewContext(const TFE_ContextOptions *opts,
+                                   TF_Status *status);
 
 /**
- * Frees a context; NULL is ignored.
+ * Frees a context, once the calls that were queued have run; NULL is ignored.
  */
-TF_CAPI_EXPORT extern void TFE_DeleteContext(struct TFE_Context *ctx);
+TF_CAPI_EXPORT extern void TFE_DeleteContext(TFE_Context *ctx);
 
 /**
  * The devices. Free the list with `TF_DeleteDeviceList`.
@@ -176,7 +181,8 @@ TF_CAPI_EXPORT extern void TFE_ContextEnableRunMetadata(TFE_Context *ctx);
 TF_CAPI_EXPORT extern void TFE_ContextDisableRunMetadata(TFE_Context *ctx);
 
 /**
- * Fills `buf` with a serialized `RunMetadata` of what ran since the last call, and forgets it.
+ * Fills `buf` with a serialized `RunMetadata` of what ran, and of graphs that were collected, since the last call, and
+ * forgets it. Waits for the calls of this thread; their error, if one is pending.
  */
 TF_CAPI_EXPORT extern void TFE_ContextExportRunMetadata(TFE_Context *ctx, TF_Buffer *buf, TF_Status *status);
 
@@ -194,13 +200,13 @@ TF_CAPI_EXPORT extern void TFE_ContextEndStep(TFE_Context *ctx);
  * A handle of a tensor, whose memory it shares and which must not change any more. Free it with `TFE_DeleteTensorHandle`.
  */
 TF_CAPI_EXPORT extern
-struct TFE_TensorHandle *TFE_NewTensorHandle(const TF_Tensor *t,
+TFE_TensorHandle *TFE_NewTensorHandle(const TF_Tensor *t,
                                              TF_Status *status);
 
 /**
  * Frees a handle; NULL is ignored.
  */
-TF_CAPI_EXPORT extern void TFE_DeleteTensorHandle(struct TFE_TensorHandle *h);
+TF_CAPI_EXPORT extern void TFE_DeleteTensorHandle(TFE_TensorHandle *h);
 
 /**
  * The element type; 0 for NULL.
@@ -208,14 +214,20 @@ TF_CAPI_EXPORT extern void TFE_DeleteTensorHandle(struct TFE_TensorHandle *h);
 TF_CAPI_EXPORT extern TF_DataType TFE_TensorHandleDataType(TFE_TensorHandle *h);
 
 /**
- * The number of dimensions; -1 with INVALID_ARGUMENT for NULL.
+ * The number of dimensions, once it is known; -1 with INVALID_ARGUMENT for NULL, or with the error of the call that should
+ * have made the tensor.
  */
-TF_CAPI_EXPORT extern int TFE_TensorHandleNumDims(TFE_TensorHandle *h, TF_Status *status);
+TF_CAPI_EXPORT extern
+int TFE_TensorHandleNumDims(TFE_TensorHandle *h,
+                            TF_Status *status);
 
 /**
- * The number of elements; -1 with INVALID_ARGUMENT for NULL.
+ * The number of elements, once it is known; -1 with INVALID_ARGUMENT for NULL, or with the error of the call that should
+ * have made the tensor.
  */
-TF_CAPI_EXPORT extern int64_t TFE_TensorHandleNumElements(TFE_TensorHandle *h, TF_Status *status);
+TF_CAPI_EXPORT extern
+int64_t TFE_TensorHandleNumElements(TFE_TensorHandle *h,
+                                    TF_Status *status);
 
 /**
  * An extent; -1 with INVALID_ARGUMENT when there is no such dimension.
@@ -223,13 +235,13 @@ TF_CAPI_EXPORT extern int64_t TFE_TensorHandleNumElements(TFE_TensorHandle *h, T
 TF_CAPI_EXPORT extern int64_t TFE_TensorHandleDim(TFE_TensorHandle *h, int dim_index, TF_Status *status);
 
 /**
- * Full name of the device of the op that made the tensor. The string lives as long as the handle. NULL with
+ * Full name of the device of the op that made the tensor. The string is never freed. NULL with
  * INVALID_ARGUMENT for NULL.
  */
 TF_CAPI_EXPORT extern const char *TFE_TensorHandleDeviceName(TFE_TensorHandle *h, TF_Status *status);
 
 /**
- * Full name of the device in whose memory the tensor is. The string lives as long as the handle. NULL with
+ * Full name of the device in whose memory the tensor is. The string is never freed. NULL with
  * INVALID_ARGUMENT for NULL.
  */
 TF_CAPI_EXPORT extern const char *TFE_TensorHandleBackingDeviceName(TFE_TensorHandle *h, TF_Status *status);
@@ -238,20 +250,24 @@ TF_CAPI_EXPORT extern const char *TFE_TensorHandleBackingDeviceName(TFE_TensorHa
  * A second handle of the same tensor. Free it with `TFE_DeleteTensorHandle`.
  */
 TF_CAPI_EXPORT extern
-struct TFE_TensorHandle *TFE_TensorHandleCopySharingTensor(TFE_TensorHandle *h,
+TFE_TensorHandle *TFE_TensorHandleCopySharingTensor(TFE_TensorHandle *h,
                                                            TF_Status *status);
 
 /**
- * The tensor, sharing its memory. Free it with `TF_DeleteTensor`.
- */
-TF_CAPI_EXPORT extern TF_Tensor *TFE_TensorHandleResolve(TFE_TensorHandle *h, TF_Status *status);
-
-/**
- * A handle of the tensor on another device of the context; memory is shared where the devices share it. Free it with
- * `TFE_DeleteTensorHandle`. NULL with INVALID_ARGUMENT for a device that is not there.
+ * The tensor, sharing its memory; waits for the call that makes it. Free it with `TF_DeleteTensor`. NULL with the error of
+ * that call, with INVALID_ARGUMENT for a packed handle, or with what a device of the program says.
  */
 TF_CAPI_EXPORT extern
-struct TFE_TensorHandle *TFE_TensorHandleCopyToDevice(TFE_TensorHandle *h,
+TF_Tensor *TFE_TensorHandleResolve(TFE_TensorHandle *h,
+                                   TF_Status *status);
+
+/**
+ * A handle of the tensor on another device of the context; memory is shared where the devices share it, and devices of the
+ * program are asked to copy. Free it with `TFE_DeleteTensorHandle`. NULL with INVALID_ARGUMENT for a device that is not
+ * there, or with what the program says.
+ */
+TF_CAPI_EXPORT extern
+TFE_TensorHandle *TFE_TensorHandleCopyToDevice(TFE_TensorHandle *h,
                                                       TFE_Context *ctx,
                                                       const char *device_name,
                                                       TF_Status *status);
@@ -260,13 +276,13 @@ struct TFE_TensorHandle *TFE_TensorHandleCopyToDevice(TFE_TensorHandle *h,
  * How the tensor lies on its device. Free it with `TFE_DeleteTensorDebugInfo`.
  */
 TF_CAPI_EXPORT extern
-struct TFE_TensorDebugInfo *TFE_TensorHandleTensorDebugInfo(TFE_TensorHandle *h,
+TFE_TensorDebugInfo *TFE_TensorHandleTensorDebugInfo(TFE_TensorHandle *h,
                                                             TF_Status *status);
 
 /**
  * Frees it; NULL is ignored.
  */
-TF_CAPI_EXPORT extern void TFE_DeleteTensorDebugInfo(struct TFE_TensorDebugInfo *debug_info);
+TF_CAPI_EXPORT extern void TFE_DeleteTensorDebugInfo(TFE_TensorDebugInfo *debug_info);
 
 /**
  * The number of dimensions on the device; 0 for NULL.
@@ -283,45 +299,45 @@ TF_CAPI_EXPORT extern int64_t TFE_TensorDebugInfoOnDeviceDim(TFE_TensorDebugInfo
  * NOT_FOUND when there is no such op.
  */
 TF_CAPI_EXPORT extern
-struct TFE_Op *TFE_NewOp(TFE_Context *ctx,
+TFE_Op *TFE_NewOp(TFE_Context *ctx,
                          const char *op_or_function_name,
                          TF_Status *status);
 
 /**
  * Frees a call; NULL is ignored.
  */
-TF_CAPI_EXPORT extern void TFE_DeleteOp(struct TFE_Op *op);
+TF_CAPI_EXPORT extern void TFE_DeleteOp(TFE_Op *op);
 
 /**
  * The name of the op. The string lives as long as the call.
  */
-TF_CAPI_EXPORT extern const char *TFE_OpGetName(const struct TFE_Op *op, TF_Status *status);
+TF_CAPI_EXPORT extern const char *TFE_OpGetName(const TFE_Op *op, TF_Status *status);
 
 /**
  * The context that the call was made with.
  */
-TF_CAPI_EXPORT extern struct TFE_Context *TFE_OpGetContext(const struct TFE_Op *op, TF_Status *status);
+TF_CAPI_EXPORT extern TFE_Context *TFE_OpGetContext(const TFE_Op *op, TF_Status *status);
 
 /**
  * Asks for a device by its name, in full or from `/device:` on; empty for any. INVALID_ARGUMENT when it is not of that form;
  * whether there is such a device is found out by `TFE_Execute`.
  */
 TF_CAPI_EXPORT extern
-void TFE_OpSetDevice(struct TFE_Op *op,
+void TFE_OpSetDevice(TFE_Op *op,
                      const char *device_name,
                      TF_Status *status);
 
 /**
- * The device asked for, or after `TFE_Execute` the one it ran on. The string lives until the device changes.
+ * The device asked for, or after `TFE_Execute` the one it ran on. Empty for any. The string is never freed.
  */
-TF_CAPI_EXPORT extern const char *TFE_OpGetDevice(const struct TFE_Op *op, TF_Status *status);
+TF_CAPI_EXPORT extern const char *TFE_OpGetDevice(const TFE_Op *op, TF_Status *status);
 
 /**
  * Adds an input, for an input argument that takes one tensor; or one of a list. The handle may be deleted before the call
  * is executed. INVALID_ARGUMENT when all arguments have their inputs.
  */
 TF_CAPI_EXPORT extern
-void TFE_OpAddInput(struct TFE_Op *op,
+void TFE_OpAddInput(TFE_Op *op,
                     TFE_TensorHandle *input,
                     TF_Status *status);
 
@@ -329,7 +345,7 @@ void TFE_OpAddInput(struct TFE_Op *op,
  * Adds all inputs of an input argument that takes a list.
  */
 TF_CAPI_EXPORT extern
-void TFE_OpAddInputList(struct TFE_Op *op,
+void TFE_OpAddInputList(TFE_Op *op,
                         TFE_TensorHandle**inputs,
                         int num_inputs,
                         TF_Status *status);
@@ -337,13 +353,13 @@ void TFE_OpAddInputList(struct TFE_Op *op,
 /**
  * The number of inputs, those of lists counted one by one.
  */
-TF_CAPI_EXPORT extern int TFE_OpGetFlatInputCount(const struct TFE_Op *op, TF_Status *status);
+TF_CAPI_EXPORT extern int TFE_OpGetFlatInputCount(const TFE_Op *op, TF_Status *status);
 
 /**
- * An input, those of lists counted one by one. It belongs to the call. NULL with INVALID_ARGUMENT when there is none.
+ * An input, those of lists counted one by one. It belongs to the call, and lives until inputs change. NULL with INVALID_ARGUMENT when there is none.
  */
 TF_CAPI_EXPORT extern
-struct TFE_TensorHandle *TFE_OpGetFlatInput(const struct TFE_Op *op,
+TFE_TensorHandle *TFE_OpGetFlatInput(const TFE_Op *op,
                                             int index,
                                             TF_Status *status);
 
@@ -383,10 +399,13 @@ TF_CAPI_EXPORT extern int TFE_OpGetOutputLength(TFE_Op *op, const char *output_n
  * Runs the call and puts its outputs, to be freed with `TFE_DeleteTensorHandle`, in `retvals`. `num_retvals` says how many
  * there is room for, and becomes their number. The call has no inputs then, and can be given new ones.
  *
- * INVALID_ARGUMENT when inputs or attributes do not fit the op, or there is too little room; otherwise what the op says.
+ * With an asynchronous executor the call is queued; what uses its outputs waits for it, and finds its error.
+ *
+ * INVALID_ARGUMENT when inputs or attributes do not fit the op, there is no such device, or there is too little room;
+ * otherwise what the op says, or the error that is pending.
  */
 TF_CAPI_EXPORT extern
-void TFE_Execute(struct TFE_Op *op,
+void TFE_Execute(TFE_Op *op,
                  TFE_TensorHandle**retvals,
                  int *num_retvals,
                  TF_Status *status);
@@ -394,33 +413,33 @@ void TFE_Execute(struct TFE_Op *op,
 /**
  * Sets an attribute to a string of `length` bytes.
  */
-TF_CAPI_EXPORT extern void TFE_OpSetAttrString(struct TFE_Op *op, const char *attr_name, const void *value, size_t length);
+TF_CAPI_EXPORT extern void TFE_OpSetAttrString(TFE_Op *op, const char *attr_name, const void *value, size_t length);
 
 /**
  * Sets an attribute to an integer.
  */
-TF_CAPI_EXPORT extern void TFE_OpSetAttrInt(struct TFE_Op *op, const char *attr_name, int64_t value);
+TF_CAPI_EXPORT extern void TFE_OpSetAttrInt(TFE_Op *op, const char *attr_name, int64_t value);
 
 /**
  * Sets an attribute to a float.
  */
-TF_CAPI_EXPORT extern void TFE_OpSetAttrFloat(struct TFE_Op *op, const char *attr_name, float value);
+TF_CAPI_EXPORT extern void TFE_OpSetAttrFloat(TFE_Op *op, const char *attr_name, float value);
 
 /**
  * Sets an attribute to a truth value: 0 is false.
  */
-TF_CAPI_EXPORT extern void TFE_OpSetAttrBool(struct TFE_Op *op, const char *attr_name, unsigned char value);
+TF_CAPI_EXPORT extern void TFE_OpSetAttrBool(TFE_Op *op, const char *attr_name, unsigned char value);
 
 /**
  * Sets an attribute to an element type.
  */
-TF_CAPI_EXPORT extern void TFE_OpSetAttrType(struct TFE_Op *op, const char *attr_name, TF_DataType value);
+TF_CAPI_EXPORT extern void TFE_OpSetAttrType(TFE_Op *op, const char *attr_name, TF_DataType value);
 
 /**
  * Sets an attribute to a shape: a negative `num_dims` is an unknown rank, -1 an unknown extent.
  */
 TF_CAPI_EXPORT extern
-void TFE_OpSetAttrShape(struct TFE_Op *op,
+void TFE_OpSetAttrShape(TFE_Op *op,
                         const char *attr_name,
                         const int64_t *dims,
                         int num_dims,
@@ -429,13 +448,13 @@ void TFE_OpSetAttrShape(struct TFE_Op *op,
 /**
  * Sets an attribute to the function that another call is of, with the attributes of that call.
  */
-TF_CAPI_EXPORT extern void TFE_OpSetAttrFunction(struct TFE_Op *op, const char *attr_name, const struct TFE_Op *value);
+TF_CAPI_EXPORT extern void TFE_OpSetAttrFunction(TFE_Op *op, const char *attr_name, const TFE_Op *value);
 
 /**
  * Sets an attribute to the function with this name of `length` bytes.
  */
 TF_CAPI_EXPORT extern
-void TFE_OpSetAttrFunctionName(struct TFE_Op *op,
+void TFE_OpSetAttrFunctionName(TFE_Op *op,
                                const char *attr_name,
                                const char *data,
                                size_t length);
@@ -444,7 +463,7 @@ void TFE_OpSetAttrFunctionName(struct TFE_Op *op,
  * Sets an attribute to a tensor. Its memory is shared and must not change any more.
  */
 TF_CAPI_EXPORT extern
-void TFE_OpSetAttrTensor(struct TFE_Op *op,
+void TFE_OpSetAttrTensor(TFE_Op *op,
                          const char *attr_name,
                          TF_Tensor *tensor,
                          TF_Status *status);
@@ -453,7 +472,7 @@ void TFE_OpSetAttrTensor(struct TFE_Op *op,
  * Sets an attribute to a list of strings; `lengths` gives their numbers of bytes.
  */
 TF_CAPI_EXPORT extern
-void TFE_OpSetAttrStringList(struct TFE_Op *op,
+void TFE_OpSetAttrStringList(TFE_Op *op,
                              const char *attr_name,
                              const void *const *values,
                              const size_t *lengths,
@@ -463,7 +482,7 @@ void TFE_OpSetAttrStringList(struct TFE_Op *op,
  * Sets an attribute to a list of integers.
  */
 TF_CAPI_EXPORT extern
-void TFE_OpSetAttrIntList(struct TFE_Op *op,
+void TFE_OpSetAttrIntList(TFE_Op *op,
                           const char *attr_name,
                           const int64_t *values,
                           int num_values);
@@ -472,7 +491,7 @@ void TFE_OpSetAttrIntList(struct TFE_Op *op,
  * Sets an attribute to a list of floats.
  */
 TF_CAPI_EXPORT extern
-void TFE_OpSetAttrFloatList(struct TFE_Op *op,
+void TFE_OpSetAttrFloatList(TFE_Op *op,
                             const char *attr_name,
                             const float *values,
                             int num_values);
@@ -481,7 +500,7 @@ void TFE_OpSetAttrFloatList(struct TFE_Op *op,
  * Sets an attribute to a list of truth values.
  */
 TF_CAPI_EXPORT extern
-void TFE_OpSetAttrBoolList(struct TFE_Op *op,
+void TFE_OpSetAttrBoolList(TFE_Op *op,
                            const char *attr_name,
                            const unsigned char *values,
                            int num_values);
@@ -490,7 +509,7 @@ void TFE_OpSetAttrBoolList(struct TFE_Op *op,
  * Sets an attribute to a list of element types.
  */
 TF_CAPI_EXPORT extern
-void TFE_OpSetAttrTypeList(struct TFE_Op *op,
+void TFE_OpSetAttrTypeList(TFE_Op *op,
                            const char *attr_name,
                            const TF_DataType *values,
                            int num_values);
@@ -499,7 +518,7 @@ void TFE_OpSetAttrTypeList(struct TFE_Op *op,
  * Sets an attribute to a list of shapes, each with its number of dimensions.
  */
 TF_CAPI_EXPORT extern
-void TFE_OpSetAttrShapeList(struct TFE_Op *op,
+void TFE_OpSetAttrShapeList(TFE_Op *op,
                             const char *attr_name,
                             const int64_t **dims,
                             const int *num_dims,
@@ -510,7 +529,7 @@ void TFE_OpSetAttrShapeList(struct TFE_Op *op,
  * Sets an attribute to a list of functions, each given by a call of it.
  */
 TF_CAPI_EXPORT extern
-void TFE_OpSetAttrFunctionList(struct TFE_Op *op,
+void TFE_OpSetAttrFunctionList(TFE_Op *op,
                                const char *attr_name,
                                const TFE_Op**value,
                                int num_values);

@@ -22,12 +22,14 @@ const C_HEADERS: [&str; 12] = [
     "tensorflow/c/experimental/grappler/grappler.h",
 ];
 /// Those that are C++ in the reference.
-const CPP_HEADERS: [&str; 5] = [
+const CPP_HEADERS: [&str; 7] = [
     "tensorflow/core/common_runtime/next_pluggable_device/c/tf_rendezvous_c_api.h",
     "tensorflow/c/kernels.h",
     "tensorflow/c/ops.h",
     "tensorflow/c/env.h",
     "tensorflow/c/c_api_experimental.h",
+    "tensorflow/c/eager/c_api_experimental.h",
+    "tensorflow/c/eager/c_api_unified_experimental.h",
 ];
 
 fn root() -> PathBuf {
@@ -65,6 +67,23 @@ fn without_comments(text: &str) -> String {
     plain + rest
 }
 
+/// The text as the reference writes it: without first values of members, which only C++ knows; with references, and with a
+/// qualifier that means nothing.
+fn as_the_reference(text: &str) -> String {
+    let mut plain = String::new();
+    let mut rest = text;
+    while let Some(start) = rest.find(" TFE_INITIALLY(") {
+        plain.push_str(&rest[..start]);
+        rest = rest[start..].find(')').map_or("", |end| &rest[start + end + 1..]);
+    }
+    (plain + rest)
+        .replace("TFE_BY_REFERENCE(TF_Buffer)", "const TF_Buffer&")
+        .replace(
+            "void TFE_MonitoringStringGaugeCellValue",
+            "const void TFE_MonitoringStringGaugeCellValue",
+        )
+}
+
 /// A header of ours in parts: what it declares, and the bodies of its enumerations and structs by name.
 struct Parts {
     declarations: String,
@@ -79,7 +98,10 @@ fn parts(header: &str) -> Parts {
         types: Vec::new(),
     };
     let mut body: Option<String> = None;
-    for line in without_comments(&text).replace("\\\n", "").lines() {
+    for line in as_the_reference(&without_comments(&text))
+        .replace("\\\n", "")
+        .lines()
+    {
         if line.starts_with('#') || line.starts_with("extern \"C\" {") {
             continue;
         }

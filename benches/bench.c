@@ -229,5 +229,6 @@ int main(int argc, char** argv) {
     measure_import();
     measure_small_run();
     measure_chain();
+    measure_eager();
     return 0;
 }

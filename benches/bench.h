@@ -3,6 +3,7 @@
 #define FERROFLOW_BENCH_H_
 
 #include <tensorflow/c/c_api.h>
+#include <tensorflow/c/eager/c_api.h>
 
 /* The functions that are measured or needed on the way. */
 /* clang-format off */
@@ -14,7 +15,9 @@
     X(TF_DeleteSessionOptions) X(TF_NewSession) X(TF_DeleteSession) X(TF_SessionRun)                         \
     X(TF_AddControlInput) X(TF_SetAttrBool) X(TF_SetAttrTypeList) X(TF_SetAttrFuncName)       \
     X(TF_SetDevice) X(TF_SetConfig) X(TF_AddInputList) X(TF_NewWhile) X(TF_FinishWhile) X(TF_GraphToFunction)          \
-    X(TF_GraphCopyFunction) X(TF_DeleteFunction)
+    X(TF_GraphCopyFunction) X(TF_DeleteFunction) X(TFE_NewContextOptions) X(TFE_NewContext)                        \
+    X(TFE_ContextAddFunction) X(TFE_NewTensorHandle) X(TFE_DeleteTensorHandle) X(TFE_NewOp) X(TFE_OpAddInput)      \
+    X(TFE_Execute) X(TFE_DeleteOp)
 /* clang-format on */
 
 struct library {
@@ -40,6 +43,8 @@ TF_Output add(TF_Graph* graph, const char* name, TF_Output a, TF_Output b);
 /* x + x + x + ...; returns the last sum. */
 TF_Output chain(TF_Graph* graph, int length);
 
+/* Tensors, and ops executed one by one. */
+void measure_eager(void);
 /* Loops, queues, transfers, branches, sessions. */
 void measure_executor(void);
 

@@ -28,6 +28,10 @@ GOALS = {
     "run_add": ("TF_SessionRun of Placeholder -> AddV2", 1 / 10, None),
     "chain_op": ("one AddV2 in a chain", 1 / 5, 80.0),
     "build_op": ("TF_NewOperation .. TF_FinishOperation", 1 / 3, 2.27),
+    "tensor": ("TF_AllocateTensor + TF_DeleteTensor", 1 / 3, 48.0),
+    "eager_add": ("TFE_NewOp .. TFE_Execute of AddV2, scalars", 1 / 10, 500.0),
+    "eager_shape": ("the same for a new shape", None, 2000.0),
+    "eager_call": ("the same for a function of one AddV2", 1 / 5, None),
 }
 
 

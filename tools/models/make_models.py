@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Makes, with the reference, the models and expected outputs that the whole-model comparisons read.
 
-    python make_models.py OUTPUT [NAME...]      (NAMEs of keras_models.MODELS, `train`, `basic_pitch`; all by default)
+    python make_models.py OUTPUT [NAME...]      (NAMEs of keras_models.MODELS, `flow`, `train`, `basic_pitch`; all by default)
 
 OUTPUT/NAME/ then holds for a model: saved_model/, frozen.pb (variables turned into constants), saved_model.expect
 and frozen.expect (inputs and the reference's outputs for batch 1 and 8), exact.expect (the same outputs computed in
@@ -26,6 +26,7 @@ from tensorflow.python.framework.convert_to_constants import convert_variables_t
 
 import double_precision  # noqa: E402
 import expect_file  # noqa: E402
+import flow_graphs  # noqa: E402
 import keras_models  # noqa: E402
 import melody  # noqa: E402
 import train_graphs  # noqa: E402
@@ -169,10 +170,13 @@ def main():
     jobs = [(name, lambda folder, name=name: make_model(name, folder)) for name in keras_models.MODELS]
     for name, optimizer, use_resource in train_graphs.GRAPHS:
         jobs.append((name, lambda folder, a=optimizer, b=use_resource, c=name: make_training(a, b, c, folder)))
+    for name in flow_graphs.GRAPHS:
+        jobs.append((name, lambda folder, name=name: count_ops(name, flow_graphs.make(name, folder, expect_file))))
+    jobs.append(("flow_estimator", lambda folder: count_ops("flow_estimator", flow_graphs.make_estimator(folder, expect_file))))
     if options.basic_pitch:
         jobs.append(("basic_pitch", lambda folder: make_basic_pitch(options.basic_pitch, folder)))
     for name, job in jobs:
-        group = "train" if name.startswith("train_") else name
+        group = next((group for group in ("train", "flow") if name.startswith(group + "_")), name)
         if options.names and name not in options.names and group not in options.names:
             continue
         start = time.time()

@@ -9,10 +9,14 @@ mod algebraic_moves;
 pub mod constant_folding;
 pub mod cse;
 pub mod dce;
+pub mod dot;
 pub mod fusion;
 pub mod inline;
+pub mod loop_invariant;
 pub mod pipeline;
 mod rebuild;
+pub mod transpose_motion;
+pub mod trip_count;
 
 /// Whether a pass changed anything.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

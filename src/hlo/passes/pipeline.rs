@@ -1,6 +1,9 @@
 //! The passes in their order.
 
-use super::{Changed, algebraic, constant_folding, cse, dce, fusion, inline};
+use super::{
+    Changed, algebraic, constant_folding, cse, dce, dot, fusion, inline, loop_invariant, transpose_motion,
+    trip_count,
+};
 use crate::module::Module;
 use ff_tensor::Result;
 
@@ -21,6 +24,22 @@ pub const ALL: &[Pass] = &[
     Pass {
         name: "algebraic",
         run: algebraic::run,
+    },
+    Pass {
+        name: "transpose_motion",
+        run: transpose_motion::run,
+    },
+    Pass {
+        name: "dot",
+        run: dot::run,
+    },
+    Pass {
+        name: "trip_count",
+        run: trip_count::run,
+    },
+    Pass {
+        name: "loop_invariant",
+        run: loop_invariant::run,
     },
     Pass {
         name: "constant_folding",

@@ -1,6 +1,7 @@
 //! The compiler of fusions: which of them get code, and a cache of kernels by structure.
 
 use crate::disk::DiskCache;
+use crate::dump::Dump;
 use crate::kernel::{CompiledFusion, object};
 use ff_hlo::fusion::{FusionCompiler, FusionKernel, FusionPlan, NodeKind};
 use ff_hlo::passes::pipeline;
@@ -160,9 +161,17 @@ fn has_processor() -> bool {
 
 /// Simplifies and fuses a module, and compiles its fusions; the evaluator runs the rest.
 ///
-/// The errors of [`Program::compile`]. A fusion that cannot be compiled is no error: the evaluator runs it.
+/// The errors of [`Program::compile`]. A pass that fails is no error: the module runs as it was given; nor is a fusion
+/// that cannot be compiled: the evaluator runs it. Writes what `XLA_FLAGS` asks for, see `dump.rs`.
 pub fn compile(module: &Module, compiler: &Compiler) -> Result<Program> {
-    let mut module = module.clone();
-    pipeline::prepare(&mut module)?;
-    Program::compile_with(&module, compiler)
+    let dump = Dump::of_environment();
+    let number = dump.begin(module);
+    let mut prepared = module.clone();
+    if let Err(error) = pipeline::prepare(&mut prepared) {
+        dump.text(number, module, "failed_pass.txt", &error.to_string());
+        prepared = module.clone();
+    }
+    dump.module(number, &prepared, "after_optimizations");
+    dump.fusions(number, &prepared);
+    Program::compile_with(&prepared, compiler)
 }

@@ -1,6 +1,7 @@
 //! A fusion in executable memory, and its run on a thread pool.
 
-use crate::layout::Layout;
+use crate::columns::{BLOCK, Cuts, PIECE as COLUMNS, Partial};
+use crate::layout::{Layout, Words};
 use crate::stages::{element_cost, stages};
 use crate::{LoadedObject, compile_object};
 use ff_hlo::fusion::{FusionKernel, FusionPlan, LibraryFunction};
@@ -97,6 +98,53 @@ impl CompiledFusion {
     }
 }
 
+impl CompiledFusion {
+    /// Runs blocks of rows, each into partial results of its own.
+    ///
+    /// # Safety
+    /// As for [`FusionKernel::run`]; `words` are those of the run.
+    unsafe fn run_columns(
+        &self,
+        pool: &ThreadPool,
+        plan: &FusionPlan,
+        words: Words,
+        cuts: Cuts,
+        outputs: &[*mut u8],
+    ) -> Result<()> {
+        let mut partials = Partial::all(plan, cuts)?;
+        let places: Vec<(usize, (u64, u64))> = partials
+            .iter_mut()
+            .map(|partial| (partial.output, partial.address(cuts)))
+            .collect();
+        let pieces = cuts.width.div_ceil(COLUMNS);
+        let cost = (cuts.rows.min(BLOCK) * cuts.width.min(COLUMNS)) as f64 * self.cost;
+        let failure: Mutex<Option<Status>> = Mutex::new(None);
+        pool.parallel_for(cuts.groups * cuts.blocks * pieces, cost, |range| {
+            let mut words = words.clone();
+            for index in range {
+                let (block, piece) = (index / pieces, index % pieces);
+                for &(output, (address, distance)) in &places {
+                    words[self.layout.output_word(output)] = address + block as u64 * distance;
+                }
+                let columns = [piece * COLUMNS, cuts.width.min((piece + 1) * COLUMNS)];
+                // SAFETY: passed on to the caller; blocks and pieces are disjoint.
+                let result =
+                    unsafe { self.call(&words, Layout::scratch_bytes(plan), cuts.range(block), columns) };
+                if let Err(error) = result {
+                    *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
+                }
+            }
+        });
+        let failure = failure.into_inner().unwrap_or_else(PoisonError::into_inner);
+        failure.map_or(Ok(()), Err)?;
+        for partial in &mut partials {
+            // SAFETY: passed on to the caller.
+            unsafe { partial.finish(cuts, outputs[partial.output]) }?;
+        }
+        Ok(())
+    }
+}
+
 impl FusionKernel for CompiledFusion {
     unsafe fn run(
         &self,
@@ -114,6 +162,11 @@ impl FusionKernel for CompiledFusion {
                 *failure.lock().unwrap_or_else(PoisonError::into_inner) = Some(error);
             }
         };
+        if let Some(folded) = plan.columns {
+            let cuts = Cuts::of(plan, folded);
+            // SAFETY: passed on to the caller.
+            return unsafe { self.run_columns(pool, plan, words, cuts, outputs) };
+        }
         if (rows * row) as f64 * self.cost < 4_000.0 {
             // SAFETY: passed on to the caller.
             return unsafe { self.call(&words, bytes, [0, rows], [0, row]) };

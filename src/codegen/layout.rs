@@ -75,7 +75,7 @@ impl Layout {
         self.input_word(self.inputs) + counter * (1 + self.rank)
     }
 
-    /// The address of an output.
+    /// The address of an output; for sums of columns, of the partial results of a block.
     pub fn output_word(&self, output: usize) -> usize {
         self.counter_word(self.counters) + output
     }

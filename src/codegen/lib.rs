@@ -14,8 +14,10 @@
 //!
 //! What it does not do: it knows nothing of TensorFlow's ops.
 
+mod columns;
 mod compiler;
 mod disk;
+pub(crate) mod dump;
 mod kernel;
 mod layout;
 #[cfg(feature = "llvm")]

@@ -20,6 +20,8 @@ pub struct Stage {
     pub outputs: Vec<usize>,
     /// Reductions to make.
     pub reductions: Vec<usize>,
+    /// Outputs that sum columns.
+    pub columns: Vec<usize>,
 }
 
 /// The stages of a plan, and the intermediate row of each node that has one.
@@ -35,8 +37,10 @@ pub fn stages(plan: &FusionPlan) -> (Vec<Stage>, Vec<Option<usize>>) {
         }
     }
     for (number, output) in plan.outputs.iter().enumerate() {
-        if output.level == Level::Wide {
-            stages[depths[output.node]].outputs.push(number);
+        match output.level {
+            Level::Wide => stages[depths[output.node]].outputs.push(number),
+            Level::Column => stages[depths[output.node]].columns.push(number),
+            _ => {}
         }
     }
     for at in (0..count).rev() {
@@ -50,6 +54,8 @@ pub fn stages(plan: &FusionPlan) -> (Vec<Stage>, Vec<Option<usize>>) {
                 .map(|&node| plan.nodes[node].operands[0]),
         );
         let mut read = Vec::new();
+        let summed = |&output: &usize| plan.nodes[plan.outputs[output].node].operands[0];
+        pending.extend(stages[at].columns.iter().map(summed));
         while let Some(number) = pending.pop() {
             let node = &plan.nodes[number];
             if needed[number] || node.level != Level::Wide || read.contains(&number) {

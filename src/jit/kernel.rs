@@ -179,6 +179,6 @@ impl Shared {
         }
         let results = self.body.lower(&mut builder, &arguments, functions)?;
         let root = builder.tuple(&results)?;
-        Program::compile(&builder.finish(root)?)
+        ff_codegen::compile(&builder.finish(root)?, ff_codegen::Compiler::host())
     }
 }

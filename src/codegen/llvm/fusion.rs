@@ -84,6 +84,9 @@ pub fn gpu<'c>(context: &'c Context, name: &str, plan: &FusionPlan, layout: &Lay
     let ir = Ir::new(context, name, &[Kind::Pointer, Kind::I64]);
     ir.set_calling_convention(PTX_KERNEL);
     let (words, threads) = (ir.parameter(0), ir.parameter(1));
+    if plan.columns.is_some() {
+        bail!(Unimplemented, "a fusion that sums columns has no code for GPUs");
+    }
     if !layout.library.is_empty() {
         bail!(
             Unimplemented,
@@ -281,6 +284,7 @@ impl<'p, 'c> Emitter<'p, 'c> {
             let size = i64::from(stored(output.dtype)?.bytes());
             let elements = match output.level {
                 Level::Wide => ir.mul(row, self.row_length),
+                Level::Column => self.long(0),
                 _ => row,
             };
             known
@@ -373,6 +377,8 @@ impl<'p, 'c> Emitter<'p, 'c> {
             .collect();
         used.extend(&stage.nodes);
         used.extend(stage.outputs.iter().map(|&output| self.plan.outputs[output].node));
+        let summed = |&output: &usize| self.plan.nodes[self.plan.outputs[output].node].operands[0];
+        used.extend(stage.columns.iter().map(summed));
         for number in used {
             if values[number].is_none() {
                 values[number] = spread(number)?;
@@ -383,7 +389,8 @@ impl<'p, 'c> Emitter<'p, 'c> {
 
     fn stage(&self, row: &mut Row, at: usize) -> Result<()> {
         let stage = &self.stages[at];
-        if stage.outputs.is_empty() && stage.reductions.is_empty() && stage.save.is_empty() {
+        let work = [&stage.outputs, &stage.reductions, &stage.save, &stage.columns];
+        if work.iter().all(|list| list.is_empty()) {
             return Ok(());
         }
         let values = self.splats(row, stage)?;
@@ -658,6 +665,10 @@ impl<'p, 'c> Emitter<'p, 'c> {
         }
         for &output in &stage.outputs {
             place.store(output, value(self.plan.outputs[output].node)?)?;
+        }
+        for &output in &stage.columns {
+            let node = self.plan.outputs[output].node;
+            place.accumulate(output, value(self.plan.nodes[node].operands[0])?)?;
         }
         stage
             .reductions

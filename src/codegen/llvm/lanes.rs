@@ -3,7 +3,8 @@
 use super::elementwise::{self, stored};
 use super::fusion::{Emitter, Row};
 use super::ir::{Kind, Val};
-use ff_tensor::{Result, status};
+use ff_hlo::fusion::NodeKind;
+use ff_tensor::{Result, bail, status};
 use llvm_sys::LLVMIntPredicate::*;
 
 /// A place in a row.
@@ -49,18 +50,23 @@ impl<'a, 'p, 'c> Place<'a, 'p, 'c> {
         let raw = if source.strides.last() != Some(&1) {
             self.gather(input, start, kind)
         } else {
-            let from = ir.offset(start, ir.mul(self.element, size));
-            match self.cut {
-                None => ir.load(from, kind, lanes),
-                Some((mask, _)) if kind.bytes() >= 4 => ir.masked_load(from, mask, kind, lanes),
-                Some((_, left)) => {
-                    let buffer = self.emitter.buffer(0)?;
-                    self.copy(from, buffer, left, kind)?;
-                    ir.load(buffer, kind, lanes)
-                }
-            }
+            self.read(ir.offset(start, ir.mul(self.element, size)), kind)?
         };
         Ok(elementwise::widen(ir, source.dtype, raw, lanes))
+    }
+
+    /// Lanes from an address on.
+    fn read(&self, from: Val, kind: Kind) -> Result<Val> {
+        let (ir, lanes) = (&self.emitter.ir, self.emitter.lanes);
+        Ok(match self.cut {
+            None => ir.load(from, kind, lanes),
+            Some((mask, _)) if kind.bytes() >= 4 => ir.masked_load(from, mask, kind, lanes),
+            Some((_, left)) => {
+                let buffer = self.emitter.buffer(0)?;
+                self.copy(from, buffer, left, kind)?;
+                ir.load(buffer, kind, lanes)
+            }
+        })
     }
 
     /// Lanes that lie apart, one by one. Lanes that do not exist read the last one that does.
@@ -97,14 +103,33 @@ impl<'a, 'p, 'c> Place<'a, 'p, 'c> {
         self.emitter.counted(count, source.dtype, lanes)
     }
 
+    /// The address of an output.
+    fn output(&self, output: usize, kind: Kind) -> Val {
+        let ir = &self.emitter.ir;
+        let bytes = ir.mul(self.element, self.emitter.long(i64::from(kind.bytes())));
+        ir.offset(self.row.outputs[output], bytes)
+    }
+
+    /// Combines lanes with those of an output that sums columns.
+    pub fn accumulate(&self, output: usize, value: Val) -> Result<()> {
+        let (ir, lanes) = (&self.emitter.ir, self.emitter.lanes);
+        let source = &self.emitter.plan.outputs[output];
+        let NodeKind::Columns(opcode) = self.emitter.plan.nodes[source.node].kind else {
+            bail!(Internal, "a kernel sums columns of what has none");
+        };
+        let kind = stored(source.dtype)?;
+        let before = self.read(self.output(output, kind), kind)?;
+        let sum = elementwise::combine(ir, opcode, source.dtype, before, value, lanes)?;
+        self.store(output, sum)
+    }
+
     /// Writes lanes of an output.
     pub fn store(&self, output: usize, value: Val) -> Result<()> {
         let (ir, lanes) = (&self.emitter.ir, self.emitter.lanes);
         let dtype = self.emitter.plan.outputs[output].dtype;
         let kind = stored(dtype)?;
         let raw = elementwise::narrow(ir, dtype, value, lanes);
-        let bytes = ir.mul(self.element, self.emitter.long(i64::from(kind.bytes())));
-        let to = ir.offset(self.row.outputs[output], bytes);
+        let to = self.output(output, kind);
         match self.cut {
             None => ir.store(raw, to, kind),
             Some((mask, _)) if kind.bytes() >= 4 => ir.masked_store(raw, to, mask, kind, lanes),

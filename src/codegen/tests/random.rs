@@ -250,6 +250,7 @@ impl Maker<'_> {
         let axes: Vec<i64> = match self.random.next(4) {
             0 => (0..rank).collect(),
             1 => vec![0],
+            2 if rank == 3 => vec![1],
             _ => vec![rank - 1],
         };
         let total = match self.random.next(4) {
@@ -284,6 +285,8 @@ fn program(random: &mut Random) -> Result<(Module, Parameters)> {
         &[4, 1, 16],
         &[3, 40, 2],
         &[1, 1000],
+        &[300, 6],
+        &[2, 200, 5],
     ];
     let dims = random.pick(shapes);
     let count = 3 + random.next(14);

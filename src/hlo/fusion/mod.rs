@@ -14,11 +14,17 @@ mod structure;
 pub use library::{LibraryFunction, call_library, library_function};
 pub use node::{Counter, Input, Level, Node, NodeKind, Output};
 pub use plan::FusionPlan;
-pub(crate) use plan::{change, reduces_rows};
+pub(crate) use plan::{change, columns_have_code, reduces_columns, reduces_rows, starts_neutral};
 
+use crate::opcode::Opcode;
 use ff_kernels::ThreadPool;
-use ff_tensor::Result;
+use ff_tensor::{DataType, Result, Tensor};
 use std::sync::Arc;
+
+/// The value from which a reduction by an opcode starts; INVALID_ARGUMENT for an opcode that reduces nothing.
+pub fn neutral_value(opcode: Opcode, dtype: DataType) -> Result<Tensor> {
+    crate::builder::identity_tensor(opcode, dtype)
+}
 
 /// Makes kernels for fusions.
 pub trait FusionCompiler: Send + Sync {

@@ -14,6 +14,8 @@ pub enum Level {
     Narrow,
     /// With each element.
     Wide,
+    /// Once for each element of a row, over several rows: sums of columns.
+    Column,
 }
 
 /// What a node does.
@@ -29,6 +31,9 @@ pub enum NodeKind {
     Map(Opcode, Box<Attributes>),
     /// All elements of the operand in a row, combined by this opcode from its neutral value on.
     Reduce(Opcode),
+    /// All elements of the operand in a column of so many rows as [`super::FusionPlan::columns`] says, combined by this
+    /// opcode from its neutral value on. Only an output.
+    Columns(Opcode),
 }
 
 /// A value of a plan. Operands are earlier nodes.
@@ -83,6 +88,6 @@ pub struct Output {
     pub node: usize,
     /// Its element type.
     pub dtype: DataType,
-    /// One element for each element (wide) or for each row (narrow).
+    /// One element for each element (wide), for each row (narrow), or for each column.
     pub level: Level,
 }

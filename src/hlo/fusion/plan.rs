@@ -32,6 +32,8 @@ pub struct FusionPlan {
     pub nodes: Vec<Node>,
     /// The results.
     pub outputs: Vec<Output>,
+    /// Rows that are combined, column by column, if any are.
+    pub columns: Option<usize>,
 }
 
 impl FusionPlan {
@@ -143,6 +145,8 @@ struct Planner {
     spreads: Vec<(usize, usize)>,
     /// Elements that are reduced, and results.
     reductions: Vec<(usize, usize)>,
+    /// Rows that are combined and their length, of each reduction of columns.
+    columns: Vec<(usize, usize)>,
 }
 
 impl Planner {
@@ -201,10 +205,13 @@ impl Planner {
                     bail!(Unimplemented, "a fusion with an unusual reducer has no plan");
                 };
                 let source = computation.instruction(instruction.operands[0]).array_shape()?;
+                if let Some(columns) = reduces_columns(source, dimensions) {
+                    return self.reduce_columns(computation, instruction, columns, opcode);
+                }
                 ensure!(
                     reduces_rows(source, dimensions),
                     Unimplemented,
-                    "a fusion that reduces other axes than the last has no plan"
+                    "a fusion that reduces scattered axes has no plan"
                 );
                 self.reduce(computation, instruction, (operand, source.num_elements()), opcode)
             }
@@ -397,11 +404,7 @@ impl Planner {
         let types = (shape.dtype, shape.dtype);
         let mut node = self.push(kind, SmallVec::from_slice(&[source]), types, Some(results));
         let initial = computation.instruction(instruction.operands[1]);
-        let neutral = match &initial.attributes {
-            Attributes::Constant(value) => crate::evaluator::is_identity(opcode, value),
-            _ => false,
-        };
-        if !neutral {
+        if !starts_neutral(initial, opcode) {
             let first = self.node_of(instruction.operands[1].0 as usize, results)?;
             let kind = NodeKind::Map(opcode, Box::new(Attributes::None));
             node = self.push(kind, SmallVec::from_slice(&[first, node]), types, Some(results));
@@ -412,7 +415,41 @@ impl Planner {
         })
     }
 
-    /// The number of elements of wide values, and of a row if rows are reduced.
+    fn reduce_columns(
+        &mut self,
+        computation: &Computation,
+        instruction: &Instruction,
+        columns: (usize, usize),
+        opcode: Opcode,
+    ) -> Result<Value> {
+        let shape = instruction.array_shape()?;
+        let operand = computation.instruction(instruction.operands[0]).array_shape()?;
+        let initial = computation.instruction(instruction.operands[1]);
+        ensure!(
+            starts_neutral(initial, opcode) && columns_have_code(opcode, shape.dtype),
+            Unimplemented,
+            "a fusion that reduces columns of {} by {opcode} has no plan",
+            shape.dtype
+        );
+        let source = self.node_of(instruction.operands[0].0 as usize, operand.num_elements())?;
+        ensure!(
+            self.elements[source].is_some(),
+            Unimplemented,
+            "a reduction of a constant has no plan"
+        );
+        self.columns.push(columns);
+        let types = (shape.dtype, shape.dtype);
+        let node = self.push(
+            NodeKind::Columns(opcode),
+            SmallVec::from_slice(&[source]),
+            types,
+            None,
+        );
+        let elements = shape.num_elements();
+        Ok(Value::Node { node, elements })
+    }
+
+    /// The number of elements of wide values, and of a row if rows are reduced or combined.
     fn sizes(&self) -> Result<(usize, Option<usize>)> {
         let all = self.elements.iter().flatten().copied().max().unwrap_or(1);
         let Some(&(elements, results)) = self.reductions.first() else {
@@ -422,9 +459,16 @@ impl Planner {
                 Unimplemented,
                 "a fusion of arrays of several extents has no plan"
             );
-            return Ok((all, None));
+            let columns = self.columns.iter().all(|&other| other == self.columns[0]);
+            ensure!(
+                columns,
+                Unimplemented,
+                "a fusion of arrays of several extents has no plan"
+            );
+            return Ok((all, self.columns.first().map(|&(_, row)| row)));
         };
         let fits = elements == all
+            && self.columns.is_empty()
             && results < elements
             && self.reductions.iter().all(|&pair| pair == (elements, results))
             && self.spreads.iter().all(|&pair| pair == (results, elements))
@@ -445,6 +489,7 @@ impl Planner {
     fn extents(&self, elements: usize, row: Option<usize>) -> Result<SmallVec<[usize; 6]>> {
         let mut steps: Vec<usize> = vec![1, elements];
         steps.extend(row);
+        steps.extend(self.columns.first().map(|(rows, row)| rows * row));
         let walks = self
             .inputs
             .iter()
@@ -509,20 +554,44 @@ impl Planner {
             else {
                 bail!(Unimplemented, "a fusion that gives what it takes has no plan");
             };
+            let dtype = self.nodes[node].dtype;
+            if matches!(self.nodes[node].kind, NodeKind::Columns(_)) {
+                outputs.push(Output {
+                    node,
+                    dtype,
+                    level: Level::Column,
+                });
+                continue;
+            }
+            let narrow = self.columns.is_empty() && row.is_some_and(|row| count * row == elements);
             ensure!(
-                count == elements || row.is_some_and(|row| count * row == elements),
+                count == elements || narrow,
                 Unimplemented,
                 "a fusion of arrays of several extents has no plan"
             );
-            let dtype = self.nodes[node].dtype;
             outputs.push(Output {
                 node,
                 dtype,
                 level: level_of(count),
             });
         }
+        let mut levels: Vec<Level> = Vec::with_capacity(self.nodes.len());
         for (node, count) in self.nodes.iter_mut().zip(&self.elements) {
-            node.level = count.map_or(Level::Constant, level_of);
+            node.level = match (&node.kind, *count) {
+                (NodeKind::Columns(_), _) => Level::Column,
+                (_, Some(count)) => level_of(count),
+                (_, None) => Level::Constant,
+            };
+            let reads = node
+                .operands
+                .iter()
+                .all(|&operand| levels.get(operand) != Some(&Level::Column));
+            ensure!(
+                reads,
+                Unimplemented,
+                "a fusion that reads sums of columns has no plan"
+            );
+            levels.push(node.level);
         }
         let along = |walk: &Walk, count: usize| -> Result<SmallVec<[isize; 6]>> {
             let rank = if count == elements {
@@ -565,6 +634,7 @@ impl Planner {
             constants: self.constants,
             nodes: self.nodes,
             outputs,
+            columns: self.columns.first().map(|columns| columns.0),
         })
     }
 }
@@ -626,4 +696,41 @@ pub(crate) fn reduces_rows(source: &ArrayShape, dimensions: &[i64]) -> bool {
         }
     }
     row > 1 && source.num_elements() > 0
+}
+
+/// Whether an initial value is the constant from which a reduction by an opcode starts by itself.
+pub(crate) fn starts_neutral(initial: &Instruction, opcode: Opcode) -> bool {
+    match &initial.attributes {
+        Attributes::Constant(value) => crate::evaluator::is_identity(opcode, value),
+        _ => false,
+    }
+}
+
+/// Whether columns of a type are combined by an opcode in code: types that are stored as they are computed.
+pub(crate) fn columns_have_code(opcode: Opcode, dtype: DataType) -> bool {
+    let plain = dtype.is_integer() || matches!(dtype, DataType::FLOAT | DataType::DOUBLE);
+    let known = matches!(
+        opcode,
+        Opcode::Add | Opcode::Multiply | Opcode::Maximum | Opcode::Minimum
+    );
+    plain && known
+}
+
+/// The rows that are combined and their length, where neighbouring axes go that are not the last ones, axes of one
+/// element aside.
+pub(crate) fn reduces_columns(source: &ArrayShape, dimensions: &[i64]) -> Option<(usize, usize)> {
+    let gone = |axis: usize| dimensions.contains(&(axis as i64));
+    let axes: SmallVec<[usize; 6]> = (0..source.rank())
+        .filter(|&axis| source.dims[axis] != 1)
+        .collect();
+    let first = axes.iter().position(|&axis| gone(axis))?;
+    let end = first + axes[first..].iter().take_while(|&&axis| gone(axis)).count();
+    let product = |axes: &[usize]| {
+        axes.iter()
+            .map(|&axis| source.dims[axis] as usize)
+            .product::<usize>()
+    };
+    let later = axes[end..].iter().any(|&axis| gone(axis));
+    let fits = !later && end < axes.len() && source.num_elements() > 0;
+    fits.then(|| (product(&axes[first..end]), product(&axes[end..])))
 }

@@ -32,6 +32,7 @@ impl FusionPlan {
             match &node.kind {
                 NodeKind::Map(opcode, attributes) => write!(out, "{opcode} {attributes:?}")?,
                 NodeKind::Reduce(opcode) => write!(out, "reduce {opcode}")?,
+                NodeKind::Columns(opcode) => write!(out, "columns {opcode}")?,
                 NodeKind::Load(input) => write!(out, "load {input}")?,
                 NodeKind::Counter(counter) => write!(out, "count {counter}")?,
                 NodeKind::Constant(constant) => write!(out, "constant {constant}")?,

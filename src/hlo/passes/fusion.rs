@@ -5,7 +5,7 @@
 //! from outside was ready at that level. Producers, consumers and siblings that share a consumer are fused; several
 //! results become a tuple; broadcasts, slices, reversals, transposes, counters and scalar constants are copied into the
 //! fusions that read them. Reductions of rows and what follows from them per row (softmax, normalizations) join the
-//! fusion that makes the rows. *Does not* recompute an instruction in two fusions, fuse complex numbers or types that
+//! fusion that makes the rows; reductions of columns join the fusion that computes what they combine. *Does not* recompute an instruction in two fusions, fuse complex numbers or types that
 //! are not computed as they are stored (but `f16` and `bf16`), or copy transposes of large arrays, which are better
 //! done on their own.
 

@@ -15,6 +15,9 @@ use ff_tensor::Result;
 use rustc_hash::FxHashMap;
 use smallvec::SmallVec;
 
+/// Makes a tuple of elements of these shapes.
+type MakeTuple<'a> = &'a dyn Fn(&[HloShape], SmallVec<[InstructionId; 2]>) -> Instruction;
+
 /// Runs the pass.
 pub fn run(module: &mut Module) -> Result<Changed> {
     let old = std::mem::take(&mut module.computations);
@@ -160,7 +163,7 @@ fn wider_body(
     moved: &[usize],
     shapes: &[HloShape],
     element: &dyn Fn(InstructionId, usize, &HloShape) -> Instruction,
-    tuple: &dyn Fn(&[HloShape], SmallVec<[InstructionId; 2]>) -> Instruction,
+    tuple: MakeTuple,
 ) -> Computation {
     widen(&mut body, &HloShape::Tuple(shapes.to_vec()));
     let state = body.parameters[0];

@@ -2,7 +2,7 @@
 
 use crate::attributes::Attributes;
 use crate::evaluator::recognize_reducer;
-use crate::fusion::{change, reduces_rows};
+use crate::fusion::{change, columns_have_code, reduces_columns, reduces_rows, starts_neutral};
 use crate::module::{Computation, Instruction};
 use crate::opcode::Opcode;
 use crate::view::{View, Walk};
@@ -41,6 +41,8 @@ struct Group {
     elements: usize,
     /// Elements of a row, if rows are reduced.
     row: Option<usize>,
+    /// Rows that are combined and their length, if columns are reduced.
+    columns: Option<(usize, usize)>,
     members: usize,
 }
 
@@ -53,12 +55,16 @@ impl Group {
     /// The group that both can be part of.
     fn with(&self, other: &Group) -> Option<Group> {
         let row = self.row.or(other.row);
-        let fits = self.elements == other.elements
+        let columns = self.columns.or(other.columns);
+        let fits = (row.is_none() || columns.is_none())
+            && (other.columns.is_none() || other.columns == columns)
+            && self.elements == other.elements
             && self.level == other.level
             && (other.row.is_none() || other.row == row)
             && self.members + other.members <= MAX_MEMBERS;
         fits.then_some(Group {
             row,
+            columns,
             members: self.members + other.members,
             ..*self
         })
@@ -74,6 +80,8 @@ struct Finder<'a> {
     /// By root.
     groups: Vec<Option<Group>>,
     copied: Vec<bool>,
+    /// Reductions of columns that are in groups: those who read them stand outside.
+    columns: Vec<bool>,
 }
 
 /// Finds the groups of a computation; reducers are among `computations`.
@@ -86,6 +94,7 @@ pub(super) fn find(computations: &[Computation], computation: &Computation) -> G
         parent: (0..count).collect(),
         groups: vec![None; count],
         copied: vec![false; count],
+        columns: vec![false; count],
     };
     for (index, instruction) in computation.instructions.iter().enumerate() {
         let ready = instruction
@@ -99,7 +108,8 @@ pub(super) fn find(computations: &[Computation], computation: &Computation) -> G
     }
     let mut groups: Vec<Vec<usize>> = vec![Vec::new(); count];
     for index in 0..count {
-        if matches!(finder.sources[index], Source::Member { member, .. } if member == index) {
+        let member = matches!(finder.sources[index], Source::Member { member, .. } if member == index);
+        if member || finder.columns[index] {
             groups[finder.root(index)].push(index);
         }
     }
@@ -123,6 +133,7 @@ impl Finder<'_> {
             level: 0,
             elements: 0,
             row: None,
+            columns: None,
             members: 0,
         };
         self.groups[self.root(member)].unwrap_or(none)
@@ -177,6 +188,10 @@ impl Finder<'_> {
                 else {
                     return Source::Outside;
                 };
+                if let (Some(opcode), Some(columns)) = (known, reduces_columns(source, dimensions)) {
+                    self.join_columns(index, instruction, columns, opcode);
+                    return Source::Outside;
+                }
                 let fits = known.is_some_and(|opcode| can_reduce(opcode, shape.dtype))
                     && reduces_rows(source, dimensions);
                 if !fits {
@@ -186,6 +201,7 @@ impl Finder<'_> {
                     level: 0,
                     elements: source.num_elements(),
                     row: Some(source.num_elements() / shape.num_elements()),
+                    columns: None,
                     members: 1,
                 };
                 self.join(
@@ -201,6 +217,7 @@ impl Finder<'_> {
                     level: 0,
                     elements,
                     row: None,
+                    columns: None,
                     members: 1,
                 };
                 let operands: SmallVec<[(usize, usize); 3]> = instruction
@@ -212,6 +229,39 @@ impl Finder<'_> {
             }
             _ => Source::Outside,
         }
+    }
+
+    /// Lets a reduction of columns into the group that computes its operand, if there is one.
+    fn join_columns(
+        &mut self,
+        index: usize,
+        instruction: &Instruction,
+        columns: (usize, usize),
+        opcode: Opcode,
+    ) {
+        let operand = instruction.operands[0].0 as usize;
+        let (Ok(shape), Source::Member { member, elements }) =
+            (instruction.array_shape(), &self.sources[operand])
+        else {
+            return;
+        };
+        let neutral = starts_neutral(self.computation.instruction(instruction.operands[1]), opcode);
+        let (root, group) = (self.root(*member), self.group(*member));
+        let single = Group {
+            columns: Some(columns),
+            row: None,
+            members: 1,
+            ..group
+        };
+        let fits = neutral && columns_have_code(opcode, shape.dtype) && *elements == group.elements;
+        let Some(both) = group.with(&single).filter(|_| fits) else {
+            return;
+        };
+        self.parent[root] = index;
+        self.groups[root] = None;
+        self.groups[index] = Some(both);
+        self.ready[index] = both.level + 1;
+        self.columns[index] = true;
     }
 
     /// Whether code computes an elementwise instruction on these types.

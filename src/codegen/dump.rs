@@ -1,10 +1,11 @@
-//! Dumps for people: `XLA_FLAGS="--xla_dump_to=DIR"` writes each module before and after the passes, the plan and the LLVM
-//! IR of its fusions, and a picture of its instructions.
+//! Dumps for people: `XLA_FLAGS="--xla_dump_to=DIR"` writes each module before and after the passes, its buffers, the plan
+//! and the LLVM IR of its fusions, and a picture of its instructions.
 //!
 //! Files are named `module_0001.NAME.WHAT`. Further switches, as XLA has them: `--xla_dump_hlo_as_text` (on by default),
 //! `--xla_dump_hlo_as_dot` adds graphs in Graphviz' language, `--xla_dump_hlo_module_re=TEXT` only writes modules whose
 //! names contain the text. Failures to write are ignored: dumps never change what runs.
 
+use ff_hlo::buffers::Assignment;
 use ff_hlo::fusion::FusionPlan;
 use ff_hlo::{Attributes, Module, Opcode, print};
 use std::fmt::Write;
@@ -69,6 +70,10 @@ impl Dump {
             return;
         }
         self.text(number, module, &format!("{when}.txt"), &print(module));
+        if let Ok(assignment) = Assignment::of(module, module.entry_computation()) {
+            let report = assignment.report(module.entry_computation());
+            self.text(number, module, &format!("{when}-buffer-assignment.txt"), &report);
+        }
         if self.dot {
             self.text(number, module, &format!("{when}.dot"), &graph(module));
         }
@@ -170,6 +175,6 @@ mod tests {
         dump.fusions(number, &module);
         let files = std::fs::read_dir(&folder).unwrap().count();
         std::fs::remove_dir_all(&folder).unwrap();
-        assert_eq!(files, 5);
+        assert_eq!(files, 7);
     }
 }

@@ -6,6 +6,7 @@
 //! It knows nothing of graphs and ops: a numeric op is *lowered* to HLO by the crates above. Extents are concrete.
 
 mod attributes;
+pub mod buffers;
 mod builder;
 pub mod evaluator;
 pub mod fusion;

@@ -15,6 +15,7 @@ pub mod inline;
 pub mod loop_invariant;
 pub mod pipeline;
 mod rebuild;
+pub mod schedule;
 pub mod transpose_motion;
 pub mod trip_count;
 

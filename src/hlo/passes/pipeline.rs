@@ -1,8 +1,8 @@
 //! The passes in their order.
 
 use super::{
-    Changed, algebraic, constant_folding, cse, dce, dot, fusion, inline, loop_invariant, transpose_motion,
-    trip_count,
+    Changed, algebraic, constant_folding, cse, dce, dot, fusion, inline, loop_invariant, schedule,
+    transpose_motion, trip_count,
 };
 use crate::module::Module;
 use ff_tensor::Result;
@@ -56,10 +56,16 @@ pub const ALL: &[Pass] = &[
 ];
 
 /// The passes that prepare a simple module for code, run once in this order.
-pub const LAST: &[Pass] = &[Pass {
-    name: "fusion",
-    run: fusion::run,
-}];
+pub const LAST: &[Pass] = &[
+    Pass {
+        name: "fusion",
+        run: fusion::run,
+    },
+    Pass {
+        name: "schedule",
+        run: schedule::run,
+    },
+];
 
 /// How often the list is run while something changes.
 const MAX_ROUNDS: usize = 4;

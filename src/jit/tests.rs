@@ -3,7 +3,7 @@
 use crate::{Mode, OP_NAME, Policy, cluster};
 use ff_graph::passes::Goal;
 use ff_graph::{FunctionBody, Graph, NodeBuilder, NodeId};
-use ff_op::{Callable, FunctionSignature, KernelHost, OutputRef};
+use ff_op::{Callable, FunctionSignature, KernelHost, OutputRef, Runner};
 use ff_tensor::{DataType, PartialShape, Result, Tensor};
 use std::sync::Arc;
 
@@ -16,6 +16,10 @@ impl Callable for Refuses {
     }
 
     fn run(&self, _host: &dyn KernelHost, _arguments: Vec<Tensor>) -> Result<Vec<Tensor>> {
+        Err(ff_tensor::status!(Internal, "not op by op"))
+    }
+
+    fn runner<'a>(&'a self, _host: &'a dyn KernelHost) -> Result<Box<dyn Runner + 'a>> {
         Err(ff_tensor::status!(Internal, "not op by op"))
     }
 }

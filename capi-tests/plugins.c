@@ -1,4 +1,4 @@
-/* Plug-ins: graph optimizers, file systems, kernels, profilers, each from a shared library of `plugins/`, which lies beside
+/* Plug-ins: devices, graph optimizers, file systems, kernels, profilers, each from a shared library of `plugins/`, which lies beside
  * this program. */
 #define _GNU_SOURCE
 #include <dlfcn.h>
@@ -138,6 +138,47 @@ static void profiler(void) { load_device_plugin("profiler"); }
 static void profiler_without_device(void) { load_device_plugin("wrong_profiler_1"); }
 static void profiler_without_stop(void) { load_device_plugin("wrong_profiler_2"); }
 static void profiler_without_end(void) { load_device_plugin("wrong_profiler_3"); }
+
+/* A device with memory of its own: values go there and back. */
+static void a_device(void) {
+    load_device_plugin("device");
+    TF_Session* with_device = new_session(graph);
+    TF_DeviceList* devices = TF_SessionListDevices(with_device, fresh(status));
+    printf("%d devices\n", TF_DeviceListCount(devices));
+    for (int i = 0; i < TF_DeviceListCount(devices); ++i) /* in any order */
+        if (strcmp(TF_DeviceListType(devices, i, fresh(status)), "CPU") != 0)
+            printf("  %s, %s\n", TF_DeviceListName(devices, i, fresh(status)), TF_DeviceListType(devices, i, fresh(status)));
+    TF_DeleteDeviceList(devices);
+    TF_Output x = placeholder(graph, "x", TF_FLOAT), n = float_constant(graph, "n", 100), y = x;
+    for (int i = 0; i < 2; ++i) {
+        TF_OperationDescription* description = TF_NewOperation(graph, "CapiOnDevice", i ? "anywhere" : "named");
+        TF_AddInput(description, y);
+        TF_AddInput(description, n);
+        if (i == 0) TF_SetDevice(description, "/device:CAPI_TESTS:0");
+        y = finish(description);
+    }
+    TF_OperationDescription* description = TF_NewOperation(graph, "Neg", "on_host");
+    TF_AddInput(description, y);
+    TF_SetDevice(description, "/device:CPU:0");
+    TF_Output result = finish(description);
+    const float values[] = {1, 2, 3};
+    run_and_print("there and back", with_device, x, float_vector(3, values), result, NULL);
+    run_and_print("from there", with_device, x, float_vector(3, values), y, NULL);
+    run_and_print("nothing", with_device, x, float_vector(0, values), result, NULL);
+    delete_session(with_device);
+    int (*copied)(void) = (int (*)(void))function_of("device", "device_copied");
+    printf("copied: %d\n", copied());
+}
+
+static void memory_of_a_device(void) {
+    a_device();
+    int (*blocks)(void) = (int (*)(void))function_of("device", "device_blocks");
+    printf("blocks left: %d\n", blocks());
+}
+
+static void device_of_no_type(void) { load_device_plugin("wrong_device_1"); }
+static void device_that_is_not_made(void) { load_device_plugin("wrong_device_2"); }
+static void device_without_memory(void) { load_device_plugin("wrong_device_3"); }
 
 static void missing_libraries(void) {
     TF_Library* library = TF_LoadPluggableDeviceLibrary("./none.so", fresh(status));
@@ -388,6 +429,11 @@ IN_NEW_SESSION(profiler)
 IN_NEW_SESSION(profiler_without_device)
 IN_NEW_SESSION(profiler_without_stop)
 IN_NEW_SESSION(profiler_without_end)
+IN_NEW_SESSION(a_device)
+IN_NEW_SESSION(memory_of_a_device)
+IN_NEW_SESSION(device_of_no_type)
+IN_NEW_SESSION(device_that_is_not_made)
+IN_NEW_SESSION(device_without_memory)
 IN_NEW_SESSION(missing_libraries)
 IN_NEW_SESSION(full_file_system)
 IN_NEW_SESSION(bare_file_system)
@@ -417,6 +463,11 @@ static const Case CASES[] = {
     CASE(profiler_without_device),
     CASE(profiler_without_stop),
     CASE(profiler_without_end),
+    CASE(a_device),
+    CASE(memory_of_a_device),
+    CASE(device_of_no_type),
+    CASE(device_that_is_not_made),
+    CASE(device_without_memory),
     CASE(missing_libraries),
     CASE(full_file_system),
     CASE(bare_file_system),

@@ -5,8 +5,9 @@ use crate::datatype::{TF_DataType, data_type};
 use crate::ffi::{Enum, Text, given_box, given_mut};
 use crate::guard::{guard, quiet};
 use crate::kernel_construction::TF_OpKernelConstruction;
-use crate::kernel_context::{TF_OpKernelContext, run};
+use crate::kernel_context::{Placed, TF_OpKernelContext, run};
 use crate::kernel_waiting::Waiting;
+use crate::plugged_device;
 use ff_op::{AsyncKernelContext, DynKernel, KernelContext, KernelInstance, KernelRecord, NodeInfo};
 use ff_ops::registry;
 use ff_proto::KernelDef;
@@ -38,6 +39,7 @@ pub struct TF_KernelBuilder {
     types: Vec<(String, Vec<DataType>)>,
     label: String,
     priority: i32,
+    host_memory: Vec<String>,
 }
 
 #[derive(Clone, Copy)]
@@ -72,6 +74,7 @@ fn new_builder(op_name: Text, device_name: Text, functions: Functions) -> Option
             types: Vec::new(),
             label: String::new(),
             priority: 0,
+            host_memory: Vec::new(),
         })))
     })
 }
@@ -153,12 +156,14 @@ pub extern "C" fn TF_KernelBuilder_TypeConstraint(
     });
 }
 
-/// Says that an argument is in host memory. On a CPU all are.
+/// Says that an input or output argument is in memory of the host also on another device. On a CPU all are.
 #[unsafe(no_mangle)]
-pub extern "C" fn TF_KernelBuilder_HostMemory(
-    _kernel_builder: Option<&mut TF_KernelBuilder>,
-    _arg_name: Text,
-) {
+pub extern "C" fn TF_KernelBuilder_HostMemory(kernel_builder: Option<&mut TF_KernelBuilder>, arg_name: Text) {
+    quiet((), || {
+        let builder = given_mut(kernel_builder, "kernel_builder")?;
+        builder.host_memory.push(arg_name.text("arg_name")?.into_owned());
+        Ok(())
+    });
 }
 
 /// Sets the priority: of the kernels that fit a node, the highest wins.
@@ -192,12 +197,14 @@ pub extern "C" fn TF_RegisterKernelBuilder(
     guard(status, || {
         let builder = *given_box(builder, "builder")?;
         let kernel = KernelRecord::Dynamic {
-            device: builder.device,
+            device: builder.device.clone(),
             types: builder.types,
             label: builder.label,
             priority: builder.priority,
             kernel: Arc::new(CKernel {
                 functions: builder.functions,
+                device: builder.device,
+                host_memory: builder.host_memory,
             }),
         };
         registry().add_kernel(&builder.op, kernel);
@@ -257,6 +264,30 @@ pub extern "C" fn TF_DeleteKernelBuilder(builder: Option<Box<TF_KernelBuilder>>)
 /// A kernel of C, as the library runs it.
 struct CKernel {
     functions: Functions,
+    /// The type of device.
+    device: String,
+    /// Arguments in memory of the host.
+    host_memory: Vec<String>,
+}
+
+impl CKernel {
+    /// Where the kernel of a node runs; none on a CPU.
+    fn placed(&self, node: &NodeInfo) -> Option<Placed> {
+        let device = plugged_device::find(&node.device).or_else(|| plugged_device::first_of(&self.device))?;
+        let mut host_inputs: Vec<bool> = node.input_types.iter().map(|dtype| !dtype.is_plain()).collect();
+        let mut host_outputs: Vec<bool> = node.output_types.iter().map(|dtype| !dtype.is_plain()).collect();
+        for name in &self.host_memory {
+            let inputs = node.input_range_of(name).unwrap_or_default();
+            let outputs = node.output_range_of(name).unwrap_or_default();
+            inputs.for_each(|index| host_inputs[index] = true);
+            outputs.for_each(|index| host_outputs[index] = true);
+        }
+        Some(Placed {
+            device,
+            host_inputs: host_inputs.into(),
+            host_outputs: host_outputs.into(),
+        })
+    }
 }
 
 impl DynKernel for CKernel {
@@ -270,6 +301,7 @@ impl DynKernel for CKernel {
         let instance = Instance {
             functions: self.functions,
             state,
+            placed: self.placed(node),
         };
         match construction.failure() {
             Some(error) => Err(error),
@@ -282,6 +314,7 @@ impl DynKernel for CKernel {
 struct Instance {
     functions: Functions,
     state: *mut c_void,
+    placed: Option<Placed>,
 }
 
 // SAFETY: C vouches that its functions may be called on any thread, also at the same time.
@@ -292,11 +325,11 @@ unsafe impl Sync for Instance {}
 impl KernelInstance for Instance {
     fn run(&self, context: &mut KernelContext) -> Result<()> {
         match self.functions.compute {
-            Compute::Now(Some(compute)) => run(context, |view| {
+            Compute::Now(Some(compute)) => run(context, self.placed.clone(), |view| {
                 // SAFETY: the context lives for the call, and C vouches that its function takes it.
                 unsafe { compute(self.state, view) };
             }),
-            Compute::Later(Some(compute)) => run(context, |view| {
+            Compute::Later(Some(compute)) => run(context, self.placed.clone(), |view| {
                 let done = Arc::new((Mutex::new(false), Condvar::new()));
                 let callback = Box::new(TF_AsyncOpKernelDoneCallback(Done::Awaited(done.clone())));
                 // SAFETY: the context lives until the callback is run, and C vouches that its function takes it.
@@ -323,7 +356,7 @@ impl KernelInstance for Instance {
             let error = status!(Internal, "{} cannot wait", context.node.describe());
             return context.finish(Err(error));
         };
-        let mut waiting = Waiting::new(context);
+        let mut waiting = Waiting::new(context, self.placed.clone());
         let view = waiting.view();
         let callback = Box::new(TF_AsyncOpKernelDoneCallback(Done::Ends(waiting)));
         // SAFETY: the callback keeps what the context points at, and C vouches that its function takes both.

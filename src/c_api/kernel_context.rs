@@ -6,10 +6,12 @@ use crate::datatype::{TF_DataType, data_type, to_c};
 use crate::ffi::{Array, Enum, Out, Text, c_count, given, given_mut, put};
 use crate::guard::{guard, quiet};
 use crate::kernel_builder::failure_of;
+use crate::plugged_device::PluggedDevice;
 use crate::tensor::{TF_AllocatorAttributes, TF_Tensor, shape_of};
 use ff_op::KernelContext;
 use ff_tensor::{DataType, Result, Status, Tensor, ensure, status};
 use std::ffi::{c_int, c_void};
+use std::sync::Arc;
 
 /// What a kernel sees of its node in a step; valid during that call, or until an asynchronous kernel is done. One thread at a
 /// time may use it.
@@ -17,11 +19,27 @@ pub struct TF_OpKernelContext {
     context: *mut KernelContext<'static>,
     outputs: Vec<Option<Tensor>>,
     failure: Option<Status>,
+    device: Option<Placed>,
+}
+
+/// Where a kernel of a plugged device runs, and which of its inputs and outputs are in memory of the host all the same.
+#[derive(Clone)]
+pub(crate) struct Placed {
+    /// The device.
+    pub device: Arc<PluggedDevice>,
+    /// One for each input.
+    pub host_inputs: Arc<[bool]>,
+    /// One for each output.
+    pub host_outputs: Arc<[bool]>,
 }
 
 /// Runs a kernel of C on a context, then takes its outputs and its failure over.
-pub(crate) fn run(context: &mut KernelContext, compute: impl FnOnce(*mut TF_OpKernelContext)) -> Result<()> {
-    let mut view = TF_OpKernelContext::new((context as *mut KernelContext).cast());
+pub(crate) fn run(
+    context: &mut KernelContext,
+    device: Option<Placed>,
+    compute: impl FnOnce(*mut TF_OpKernelContext),
+) -> Result<()> {
+    let mut view = TF_OpKernelContext::new((context as *mut KernelContext).cast(), device);
     compute(&raw mut view);
     for (index, tensor) in view.results()?.into_iter().enumerate() {
         context.set_output(index, tensor)?;
@@ -31,20 +49,41 @@ pub(crate) fn run(context: &mut KernelContext, compute: impl FnOnce(*mut TF_OpKe
 
 impl TF_OpKernelContext {
     /// The view of a context, which must stay where it is while C uses the view.
-    pub(crate) fn new(context: *mut KernelContext<'static>) -> TF_OpKernelContext {
+    pub(crate) fn new(context: *mut KernelContext<'static>, device: Option<Placed>) -> TF_OpKernelContext {
         // SAFETY: the caller's context is there.
         let count = unsafe { (*context).num_outputs() };
         TF_OpKernelContext {
             context,
             outputs: vec![None; count],
             failure: None,
+            device,
         }
+    }
+
+    /// The device whose memory an input is in; none for memory of the host.
+    fn device_of_input(&self, index: usize) -> Option<&Arc<PluggedDevice>> {
+        let placed = self.device.as_ref()?;
+        (!placed.host_inputs.get(index)?).then_some(&placed.device)
+    }
+
+    /// The device whose memory an output is in; none for memory of the host.
+    fn device_of_output(&self, index: usize) -> Option<&Arc<PluggedDevice>> {
+        let placed = self.device.as_ref()?;
+        (!placed.host_outputs.get(index)?).then_some(&placed.device)
+    }
+
+    /// The stream of the device that the kernel runs on, if a plug-in brought it.
+    pub(crate) fn stream(&self) -> Option<*mut c_void> {
+        self.device.as_ref().map(|placed| placed.device.stream())
     }
 
     /// What the kernel computed, or its failure. INTERNAL when an output is missing.
     pub(crate) fn results(&mut self) -> Result<Vec<Tensor>> {
         if let Some(error) = self.failure.take() {
             return Err(error);
+        }
+        if let Some(placed) = &self.device {
+            placed.device.wait()?;
         }
         let outputs = std::mem::take(&mut self.outputs).into_iter().enumerate();
         let missing = |index: usize| {
@@ -55,7 +94,13 @@ impl TF_OpKernelContext {
             )
         };
         outputs
-            .map(|(index, output)| output.ok_or_else(|| missing(index)))
+            .map(|(index, output)| {
+                let tensor = output.ok_or_else(|| missing(index))?;
+                match self.device_of_output(index) {
+                    Some(device) => device.download(&tensor),
+                    None => Ok(tensor),
+                }
+            })
             .collect()
     }
 
@@ -123,6 +168,10 @@ pub extern "C" fn TF_GetInput(
         let value = match ctx.context().ref_input(index) {
             Ok(variable) => variable.read()?,
             Err(_) => ctx.context().input(index)?.clone(),
+        };
+        let value = match ctx.device_of_input(index) {
+            Some(device) => device.upload(&value)?,
+            None => value,
         };
         put(tensor, Box::into_raw(TF_Tensor::boxed(value)?), "tensor")
     });
@@ -232,25 +281,33 @@ pub extern "C" fn TF_ExpectedOutputDataType(
     })
 }
 
-/// Whether the kernel asked to have an input in host memory and not in its device's: on a CPU there is no difference, and so it
-/// is false. OUT_OF_RANGE when there is no such input.
+/// Whether an input of a kernel of another device is in memory of the host, because the kernel asked for it. On a CPU there
+/// is no difference, and so it is false. OUT_OF_RANGE when there is no such input.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_IsHostMemoryInput(
     ctx: Option<&mut TF_OpKernelContext>,
     i: c_int,
     status: Option<&mut TF_Status>,
 ) -> bool {
-    guard(status, || given_mut(ctx, "ctx")?.input_index(i).map(|_| false))
+    guard(status, || {
+        let ctx = given_mut(ctx, "ctx")?;
+        let index = ctx.input_index(i)?;
+        Ok(ctx.device.is_some() && ctx.device_of_input(index).is_none())
+    })
 }
 
-/// Whether the kernel asked to have an output in host memory: false, as for inputs. OUT_OF_RANGE when there is no such output.
+/// Whether an output is in memory of the host, likewise. OUT_OF_RANGE when there is no such output.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_IsHostMemoryOutput(
     ctx: Option<&mut TF_OpKernelContext>,
     i: c_int,
     status: Option<&mut TF_Status>,
 ) -> bool {
-    guard(status, || given_mut(ctx, "ctx")?.output_index(i).map(|_| false))
+    guard(status, || {
+        let ctx = given_mut(ctx, "ctx")?;
+        let index = ctx.output_index(i)?;
+        Ok(ctx.device.is_some() && ctx.device_of_output(index).is_none())
+    })
 }
 
 /// Writes the handle in a resource input as a serialized `ResourceHandleProto` into an empty buffer.
@@ -290,7 +347,10 @@ pub extern "C" fn TF_AllocateOutput(
         ctx.expect(index, dtype)?;
         let shape = shape_of(dims, num_dims)?;
         let needed = shape.num_elements().saturating_mul(dtype.size());
-        let tensor = TF_Tensor::allocate(dtype, shape, len.max(needed))?;
+        let tensor = match ctx.device_of_output(index) {
+            Some(device) => TF_Tensor::new(device.tensor(dtype, shape)?)?,
+            None => TF_Tensor::allocate(dtype, shape, len.max(needed))?,
+        };
         ctx.outputs[index] = Some(tensor.tensor()?);
         Ok(Some(Box::new(tensor)))
     })
@@ -320,6 +380,9 @@ pub extern "C" fn TF_ForwardInputOrAllocateOutput(
         let mut found = None;
         for &candidate in candidates {
             let input = ctx.input_index(candidate)?;
+            if ctx.device.is_some() {
+                continue;
+            }
             if let Some(tensor) = ctx.context_mut().forward_as(input, dtype, &shape) {
                 found = Some((candidate, tensor));
                 break;
@@ -327,7 +390,10 @@ pub extern "C" fn TF_ForwardInputOrAllocateOutput(
         }
         let (input, tensor) = match found {
             Some(found) => found,
-            None => (-1, ctx.context().allocate(dtype, shape)?),
+            None => match ctx.device_of_output(output) {
+                Some(device) => (-1, device.tensor(dtype, shape)?),
+                None => (-1, ctx.context().allocate(dtype, shape)?),
+            },
         };
         if let Some(forwarded) = forwarded_input {
             *forwarded = input;
@@ -337,21 +403,24 @@ pub extern "C" fn TF_ForwardInputOrAllocateOutput(
     })
 }
 
-/// Allocates memory for the time of the computation; the caller frees the tensor. NULL on an error.
+/// Allocates memory for the time of the computation, of the device unless `alloc_attrs` asks for the host's; the caller frees the tensor. NULL on an error.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_AllocateTemp(
     context: Option<&mut TF_OpKernelContext>,
     dtype: Enum<TF_DataType>,
     dims: Array<i64>,
     num_dims: c_int,
-    _alloc_attrs: Option<&mut TF_AllocatorAttributes>,
+    alloc_attrs: Option<&mut TF_AllocatorAttributes>,
     status: Option<&mut TF_Status>,
 ) -> Option<Box<TF_Tensor>> {
     guard(status, || {
         let ctx = given_mut(context, "context")?;
-        let tensor = ctx
-            .context()
-            .allocate(data_type(dtype), shape_of(dims, num_dims)?)?;
+        let (dtype, shape) = (data_type(dtype), shape_of(dims, num_dims)?);
+        let on_host = alloc_attrs.is_some_and(|attrs| attrs.on_host != 0);
+        let tensor = match &ctx.device {
+            Some(placed) if !on_host && dtype.is_plain() => placed.device.tensor(dtype, shape)?,
+            _ => ctx.context().allocate(dtype, shape)?,
+        };
         Ok(Some(TF_Tensor::boxed(tensor)?))
     })
 }

@@ -114,14 +114,15 @@ pub extern "C" fn TF_GetSerializedConfigProto(
     });
 }
 
-/// The stream of a device that was plugged in: there are none, so NULL with UNIMPLEMENTED.
+/// The stream of the device that a plug-in brought and the kernel runs on. NULL with UNIMPLEMENTED on a CPU.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_GetStream(
-    _ctx: Option<&mut TF_OpKernelContext>,
+    ctx: Option<&mut TF_OpKernelContext>,
     status: Option<&mut TF_Status>,
 ) -> *mut c_void {
-    guard_or(status, null_mut(), || {
-        bail!(Unimplemented, "The device has no stream")
+    guard_or(status, null_mut(), || match given_mut(ctx, "ctx")?.stream() {
+        Some(stream) => Ok(stream),
+        None => bail!(Unimplemented, "The device has no stream"),
     })
 }
 

@@ -1,6 +1,6 @@
 //! A run of an asynchronous kernel of C: what its context points at, kept until the kernel says that it is done.
 
-use crate::kernel_context::TF_OpKernelContext;
+use crate::kernel_context::{Placed, TF_OpKernelContext};
 use ff_op::{AsyncKernelContext, KernelContext, KernelHost, NodeInfo, Prepared, Value};
 use ff_tensor::{Result, Tensor};
 use std::sync::Arc;
@@ -27,7 +27,7 @@ pub struct Waiting {
 
 impl Waiting {
     /// Takes a node's run over.
-    pub fn new(run: AsyncKernelContext) -> Waiting {
+    pub fn new(run: AsyncKernelContext, device: Option<Placed>) -> Waiting {
         let outputs = (0..run.node.output_types.len())
             .map(|_| Value::default())
             .collect();
@@ -50,7 +50,7 @@ impl Waiting {
             &*borrowed.host,
         ));
         Waiting {
-            view: Box::new(TF_OpKernelContext::new(&raw mut *context)),
+            view: Box::new(TF_OpKernelContext::new(&raw mut *context, device)),
             context,
             owned,
             done: run.done,

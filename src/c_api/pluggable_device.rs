@@ -7,9 +7,11 @@ use crate::ffi::{Text, c_string};
 use crate::grappler::TF_GrapplerItem;
 use crate::guard::guard;
 use crate::library::{TF_DeleteLibraryHandle, TF_Library, TF_LoadLibrary, open};
+use crate::plugged_device;
+use crate::stream_executor::{check_member, check_size};
 use ff_graph::passes::plugin::{Item, Optimizer, SwitchedOff, add};
 use ff_proto::GraphDef;
-use ff_tensor::{Result, bail, ensure};
+use ff_tensor::{Result, bail};
 use parking_lot::Mutex;
 use std::ffi::{CStr, c_char, c_int, c_void};
 use std::sync::Arc;
@@ -17,12 +19,13 @@ use std::sync::Arc;
 /// Libraries whose functions have been called.
 static INITIALIZED: Mutex<Vec<usize>> = Mutex::new(Vec::new());
 
-/// Loads a library that adds kernels (`TF_InitKernel`), a graph optimizer (`TF_InitGraph`) or a profiler
-/// (`TF_InitProfiler`); each function is called once, however often the library is loaded. It stays loaded for good. Free
-/// the handle with `TF_DeletePluggableDeviceLibraryHandle`.
+/// Loads a library that adds devices (`SE_InitPlugin`), a graph optimizer (`TF_InitGraph`), kernels (`TF_InitKernel`) or a
+/// profiler (`TF_InitProfiler`); each function is called once, however often the library is loaded. It stays loaded for
+/// good. Devices are those of sessions and contexts that are made later. Free the handle with
+/// `TF_DeletePluggableDeviceLibraryHandle`.
 ///
 /// NULL with NOT_FOUND when it cannot be loaded, with FAILED_PRECONDITION or the plug-in's own error when it does not register
-/// itself well, with UNIMPLEMENTED when it adds a device (`SE_InitPlugin`).
+/// itself well.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_LoadPluggableDeviceLibrary(
     library_filename: Text,
@@ -32,11 +35,9 @@ pub extern "C" fn TF_LoadPluggableDeviceLibrary(
         let address = open(&c_string(&library_filename.text("library_filename")?))? as *mut c_void;
         let mut initialized = INITIALIZED.lock();
         if !initialized.contains(&(address as usize)) {
-            ensure!(
-                symbol(address, "SE_InitPlugin").is_err(),
-                Unimplemented,
-                "Libraries that define SE_InitPlugin are not supported"
-            );
+            if let Ok(function) = symbol(address, "SE_InitPlugin") {
+                plugged_device::init(function)?;
+            }
             if let Ok(function) = symbol(address, "TF_InitGraph") {
                 init_graph(function)?;
             }
@@ -106,20 +107,6 @@ struct OptimizerParams {
     device_type: *const c_char,
     optimizer_configs: *mut OptimizerConfigs,
     optimizer: *mut OptimizerFunctions,
-}
-
-fn check_size(size: usize, name: &str, value: &str) -> Result<()> {
-    ensure!(
-        size != 0,
-        FailedPrecondition,
-        "struct_size field in {name} must be set to {value}."
-    );
-    Ok(())
-}
-
-fn check_member(is_set: bool, name: &str, of: &str) -> Result<()> {
-    ensure!(is_set, FailedPrecondition, "'{name}' field in {of} must be set.");
-    Ok(())
 }
 
 /// Calls a registration function with its parameters; its own error.

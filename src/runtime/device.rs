@@ -1,8 +1,9 @@
-//! A CPU device: its name, its resources, and the threads it shares.
+//! Devices: their names, their resources, the threads that they share, and which kernels run on them.
 
 use ff_kernels::ThreadPool;
-use ff_op::ResourceManager;
-use parking_lot::Mutex;
+use ff_op::{NodeInfo, ResourceManager};
+use ff_tensor::{Result, ensure};
+use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -10,7 +11,7 @@ use std::sync::{Arc, OnceLock, Weak};
 pub struct Device {
     /// Full name: `/job:localhost/replica:0/task:0/device:CPU:0`.
     pub name: String,
-    /// Type: `CPU`.
+    /// Type: `CPU`, or what a plug-in calls its devices.
     pub kind: &'static str,
     /// Number that tells incarnations of a device apart; never 0.
     pub incarnation: u64,
@@ -23,10 +24,23 @@ pub struct Device {
 impl Device {
     /// The CPU device with this number.
     pub fn cpu(number: usize) -> Device {
+        Device::of("CPU", number)
+    }
+
+    /// All devices of a session: so many CPU devices, and those of plug-ins.
+    pub fn all(cpus: usize) -> Vec<Device> {
+        let mut devices: Vec<Device> = (0..cpus).map(Device::cpu).collect();
+        for (kind, count) in PLUGGED.read().iter() {
+            devices.extend((0..*count).map(|number| Device::of(kind, number)));
+        }
+        devices
+    }
+
+    fn of(kind: &'static str, number: usize) -> Device {
         static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
         Device {
-            name: format!("/job:localhost/replica:0/task:0/device:CPU:{number}"),
-            kind: "CPU",
+            name: format!("/job:localhost/replica:0/task:0/device:{kind}:{number}"),
+            kind,
             // Odd multipliers spread the counter over all bits; 0 is never reached in practice.
             incarnation: NEXT
                 .fetch_add(1, std::sync::atomic::Ordering::Relaxed)
@@ -34,6 +48,47 @@ impl Device {
             memory_limit: 256 << 20,
             resources: Arc::default(),
         }
+    }
+
+    /// The number among the devices of its type.
+    pub fn number(&self) -> usize {
+        let digits = self.name.rsplit(':').next();
+        digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
+    }
+}
+
+/// Types of devices that plug-ins brought, and how many there are of each.
+static PLUGGED: RwLock<Vec<(&'static str, usize)>> = RwLock::new(Vec::new());
+
+/// Offers devices of a plug-in to sessions that are made from now on. ALREADY_EXISTS for a type that is there.
+pub fn plug_in_devices(kind: &str, count: usize) -> Result<()> {
+    let mut plugged = PLUGGED.write();
+    ensure!(
+        plugged.iter().all(|(known, _)| *known != kind),
+        AlreadyExists,
+        "Devices of type {kind} are there already"
+    );
+    // As long as the process, like the plug-in.
+    plugged.push((Box::leak(kind.to_string().into_boxed_str()), count));
+    Ok(())
+}
+
+/// The type of device whose kernel a node runs: that which its device names, if there is such a kernel; `CPU`; or else any
+/// that has one.
+pub fn kind_for(node: &NodeInfo) -> &'static str {
+    let plugged = PLUGGED.read();
+    if plugged.is_empty() {
+        return "CPU";
+    }
+    let has_kernel = |kind: &str| node.op.kernel_for(node, kind).is_some();
+    let is_named = |kind: &str| node.device.contains(&format!("/device:{kind}:"));
+    let mut kinds = plugged.iter().map(|(kind, _)| *kind);
+    if let Some(named) = kinds.clone().find(|kind| is_named(kind) && has_kernel(kind)) {
+        return named;
+    }
+    match has_kernel("CPU") {
+        true => "CPU",
+        false => kinds.find(|kind| has_kernel(kind)).unwrap_or("CPU"),
     }
 }
 

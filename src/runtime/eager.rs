@@ -76,7 +76,7 @@ impl EagerContext {
     pub fn new(registry: Arc<Registry>, options: &SessionOptions, is_async: bool) -> EagerContext {
         let library = Arc::new(FunctionLibrary::default());
         let state = SessionState {
-            devices: (0..options.cpu_devices()).map(Device::cpu).collect(),
+            devices: Device::all(options.cpu_devices()),
             pool: shared_pool(options.intra_op_threads()),
             branch_pool: None,
             node_states: Mutex::default(),

@@ -40,7 +40,7 @@ mod transfer;
 mod waiting;
 mod watchdog;
 
-pub use device::Device;
+pub use device::{Device, plug_in_devices};
 pub use eager::{Call, EagerContext};
 pub use eager_device::DeviceName;
 pub use eager_executor::Executor;

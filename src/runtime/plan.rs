@@ -2,6 +2,7 @@
 //!
 //! A plan is immutable and shared by threads. What changes while it runs is in a [`crate::frame::Frame`].
 
+use crate::device::kind_for;
 use crate::flow::{Flow, FlowKind};
 use crate::frame::Frame;
 use crate::parallel::Tuning;
@@ -173,7 +174,7 @@ fn checked_order(graph: &Graph, signature: &Signature) -> Result<Vec<NodeId>> {
     let missing: Vec<String> = order
         .iter()
         .map(|&id| &graph.node(id).info)
-        .filter(|info| info.op_name() != "Const" && info.op.kernel_for(info, "CPU").is_none())
+        .filter(|info| info.op_name() != "Const" && info.op.kernel_for(info, kind_for(info)).is_none())
         .map(|info| format!("{} (op: {})", info.describe(), info.op_name()))
         .collect();
     if missing.is_empty() {
@@ -187,7 +188,7 @@ fn missing_kernels(graph: &Graph, order: &[NodeId], missing: Vec<String>) -> Sta
     let first = order
         .iter()
         .map(|&id| &graph.node(id).info)
-        .find(|info| info.op_name() != "Const" && info.op.kernel_for(info, "CPU").is_none());
+        .find(|info| info.op_name() != "Const" && info.op.kernel_for(info, kind_for(info)).is_none());
     let (op, node) = first.map_or_else(Default::default, |info| {
         (info.op_name().to_string(), info.describe())
     });
@@ -511,7 +512,7 @@ impl<'a> Assembly<'a> {
                 is_ref: node.info.input_types[index].is_ref(),
             });
         }
-        let executable = Executable::new(node.info.clone(), "CPU", &constants, host)
+        let executable = Executable::new(node.info.clone(), kind_for(&node.info), &constants, host)
             .map_err(|error| crate::step::at_node(error, &node.info))?;
         Ok(Instruction {
             executable,

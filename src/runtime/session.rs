@@ -94,7 +94,7 @@ impl Session {
             "No session factory registered for the given session options: {{target: \"{}\"}}",
             options.target
         );
-        let devices = (0..options.cpu_devices()).map(Device::cpu).collect();
+        let devices = Device::all(options.cpu_devices());
         let pool = shared_pool(options.intra_op_threads());
         let branch_pool = options.inter_op_threads().filter(|&threads| threads != 1);
         let branch_pool = branch_pool.map(shared_pool).filter(|pool| pool.threads() > 1);

@@ -327,12 +327,13 @@ void TF_RegisterFilesystemPlugin(const char *plugin_filename,
                                  TF_Status *status);
 
 /**
- * Loads a library that adds kernels (`TF_InitKernel`), a graph optimizer (`TF_InitGraph`) or a profiler
- * (`TF_InitProfiler`); each function is called once, however often the library is loaded. It stays loaded for good. Free
- * the handle with `TF_DeletePluggableDeviceLibraryHandle`.
+ * Loads a library that adds devices (`SE_InitPlugin`), a graph optimizer (`TF_InitGraph`), kernels (`TF_InitKernel`) or a
+ * profiler (`TF_InitProfiler`); each function is called once, however often the library is loaded. It stays loaded for
+ * good. Devices are those of sessions and contexts that are made later. Free the handle with
+ * `TF_DeletePluggableDeviceLibraryHandle`.
  *
  * NULL with NOT_FOUND when it cannot be loaded, with FAILED_PRECONDITION or the plug-in's own error when it does not register
- * itself well, with UNIMPLEMENTED when it adds a device (`SE_InitPlugin`).
+ * itself well.
  */
 TF_CAPI_EXPORT extern
 TF_Library *TF_LoadPluggableDeviceLibrary(const char *library_filename,

@@ -147,7 +147,7 @@ void TF_KernelBuilder_TypeConstraint(TF_KernelBuilder *kernel_builder,
                                      TF_Status *status);
 
 /**
- * Says that an argument is in host memory. On a CPU all are.
+ * Says that an input or output argument is in memory of the host also on another device. On a CPU all are.
  */
 TF_CAPI_EXPORT extern void TF_KernelBuilder_HostMemory(TF_KernelBuilder *kernel_builder, const char *arg_name);
 
@@ -425,8 +425,8 @@ TF_CAPI_EXPORT extern void TF_OpKernelContext_Failure(TF_OpKernelContext *ctx, T
 TF_CAPI_EXPORT extern TF_DataType TF_ExpectedOutputDataType(TF_OpKernelContext *ctx, int i);
 
 /**
- * Whether the kernel asked to have an input in host memory and not in its device's: on a CPU there is no difference, and so it
- * is false. OUT_OF_RANGE when there is no such input.
+ * Whether an input of a kernel of another device is in memory of the host, because the kernel asked for it. On a CPU there
+ * is no difference, and so it is false. OUT_OF_RANGE when there is no such input.
  */
 TF_CAPI_EXPORT extern
 bool TF_IsHostMemoryInput(TF_OpKernelContext *ctx,
@@ -434,12 +434,9 @@ bool TF_IsHostMemoryInput(TF_OpKernelContext *ctx,
                           TF_Status *status);
 
 /**
- * Whether the kernel asked to have an output in host memory: false, as for inputs. OUT_OF_RANGE when there is no such output.
+ * Whether an output is in memory of the host, likewise. OUT_OF_RANGE when there is no such output.
  */
-TF_CAPI_EXPORT extern
-bool TF_IsHostMemoryOutput(TF_OpKernelContext *ctx,
-                           int i,
-                           TF_Status *status);
+TF_CAPI_EXPORT extern bool TF_IsHostMemoryOutput(TF_OpKernelContext *ctx, int i, TF_Status *status);
 
 /**
  * Writes the handle in a resource input as a serialized `ResourceHandleProto` into an empty buffer.
@@ -480,7 +477,7 @@ TF_Tensor *TF_ForwardInputOrAllocateOutput(TF_OpKernelContext *context,
                                            TF_Status *status);
 
 /**
- * Allocates memory for the time of the computation; the caller frees the tensor. NULL on an error.
+ * Allocates memory for the time of the computation, of the device unless `alloc_attrs` asks for the host's; the caller frees the tensor. NULL on an error.
  */
 TF_CAPI_EXPORT extern
 TF_Tensor *TF_AllocateTemp(TF_OpKernelContext *context,
@@ -559,7 +556,7 @@ void TF_GetSerializedConfigProto(TF_OpKernelContext *ctx,
                                  TF_Status *status);
 
 /**
- * The stream of a device that was plugged in: there are none, so NULL with UNIMPLEMENTED.
+ * The stream of the device that a plug-in brought and the kernel runs on. NULL with UNIMPLEMENTED on a CPU.
  */
 TF_CAPI_EXPORT extern SP_Stream TF_GetStream(TF_OpKernelContext *ctx, TF_Status *status);
 

@@ -430,6 +430,47 @@ static void asynchronous(void) {
     fetch("later", finish(TF_NewOperation(graph, "CapiLater", "later")));
 }
 
+static const char KEY[] =
+    "/job:localhost/replica:0/task:0/device:CPU:0;0000000000000001;/job:localhost/replica:0/task:0/device:CPU:0;edge;0:0";
+
+static void received(void* context, TF_RendezvousDoneCallback_Params* params) {
+    TF_OpKernelContext* kernel_context = context;
+    print_status("  received", params->status);
+    printf("  dead %d, a tensor %d\n", params->is_dead, params->tensor != NULL);
+    if (!params->tensor) return;
+    TF_Status* result = TF_NewStatus();
+    TF_SetOutput(kernel_context, 0, params->tensor, result);
+    print_status("  passed on", result);
+    TF_DeleteStatus(result);
+}
+
+/* Leaves a tensor where the kernels of the step meet, and takes it from there. */
+static void compute_meeting(void* kernel, TF_OpKernelContext* context) {
+    (void)kernel;
+    TF_RendezvousThunk place = TF_GetRendezvous(context);
+    printf("  a place %d, functions %d %d %d\n", place.rendezvous != NULL, place.send_func != NULL,
+           place.async_recv_func != NULL, place.start_abort_func != NULL);
+    char key_text[sizeof(KEY)];
+    memcpy(key_text, KEY, sizeof(KEY));
+    TF_RendezvousParsedKey key = {key_text, sizeof(KEY) - 1};
+    TF_RendezvousArgsStruct arguments = {NULL, {0, 0}, NULL};
+    TF_Tensor* sent = float_scalar(6);
+    TF_Status* result = TF_NewStatus();
+    TF_RendezvousSend_Params send = {&key, &arguments, sent, false, result};
+    place.send_func(place.rendezvous, &send);
+    print_status("  sent", result);
+    TF_RendezvousAsyncRecv_Params receive = {place.rendezvous, &key, &arguments, {context, received}};
+    place.async_recv_func(place.rendezvous, &receive);
+    TF_DeleteTensor(sent);
+    TF_DeleteStatus(result);
+}
+
+static void rendezvous(void) {
+    define("CapiMeeting", NONE, NONE, LIST("y: float"), all_unknown);
+    add_kernel("CapiMeeting", TF_NewKernelBuilder("CapiMeeting", "CPU", NULL, compute_meeting, NULL), 0);
+    fetch("meeting", finish(TF_NewOperation(graph, "CapiMeeting", "node")));
+}
+
 /* What a kernel learns of its session: a configuration, and the functions of the graph. */
 static void compute_session(void* kernel, TF_OpKernelContext* context) {
     TF_Status* result = TF_NewStatus();
@@ -521,6 +562,7 @@ IN_NEW_SESSION(attributes_of_a_kernel)
 IN_NEW_SESSION(context_of_a_kernel)
 IN_NEW_SESSION(asynchronous)
 IN_NEW_SESSION(session_of_a_kernel)
+IN_NEW_SESSION(rendezvous)
 IN_NEW_SESSION(priorities_and_labels)
 
 static const Case CASES[] = {
@@ -534,6 +576,7 @@ static const Case CASES[] = {
     CASE(context_of_a_kernel),
     CASE(asynchronous),
     CASE(session_of_a_kernel),
+    CASE(rendezvous),
     CASE(priorities_and_labels),
 };
 

@@ -349,9 +349,9 @@ static void an_eager_context(void) {
 
 /* Files and checkpoints. */
 static uint64_t read_checkpoint(void* object, TF_Status* result) {
-    return (uint64_t)TF_CheckpointReaderSize(object) ^
-           hash_of_tensor(TF_CheckpointReaderGetTensor(object, "weights", result)) ^
-           (uint64_t)TF_CheckpointReaderHasTensor(object, "weights") << 8;
+    (void)result; /* values are for one thread at a time in the reference: two may meet in its cache */
+    return (uint64_t)TF_CheckpointReaderSize(object) ^ (uint64_t)TF_CheckpointReaderHasTensor(object, "weights") << 8 ^
+           (uint64_t)TF_CheckpointReaderGetVariableNumDims(object, "weights") << 16;
 }
 
 static uint64_t write_file_of_its_own(void* object, TF_Status* result) {

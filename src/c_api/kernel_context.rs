@@ -6,6 +6,7 @@ use crate::datatype::{TF_DataType, data_type, to_c};
 use crate::ffi::{Array, Enum, Out, Text, c_count, given, given_mut, put};
 use crate::guard::{guard, quiet};
 use crate::kernel_builder::failure_of;
+use crate::kernel_rendezvous::Meeting;
 use crate::plugged_device::PluggedDevice;
 use crate::tensor::{TF_AllocatorAttributes, TF_Tensor, shape_of};
 use ff_op::KernelContext;
@@ -20,6 +21,7 @@ pub struct TF_OpKernelContext {
     outputs: Vec<Option<Tensor>>,
     failure: Option<Status>,
     device: Option<Placed>,
+    meeting: Option<Box<Meeting>>,
 }
 
 /// Where a kernel of a plugged device runs, and which of its inputs and outputs are in memory of the host all the same.
@@ -57,7 +59,14 @@ impl TF_OpKernelContext {
             outputs: vec![None; count],
             failure: None,
             device,
+            meeting: None,
         }
+    }
+
+    /// Keeps what C code uses as the step's rendezvous; the first one stays.
+    pub(crate) fn keep(&mut self, meeting: Meeting) -> *mut c_void {
+        let kept = self.meeting.get_or_insert_with(|| Box::new(meeting));
+        (&raw mut **kept).cast()
     }
 
     /// The device whose memory an input is in; none for memory of the host.

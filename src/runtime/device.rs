@@ -49,12 +49,6 @@ impl Device {
             resources: Arc::default(),
         }
     }
-
-    /// The number among the devices of its type.
-    pub fn number(&self) -> usize {
-        let digits = self.name.rsplit(':').next();
-        digits.and_then(|digits| digits.parse().ok()).unwrap_or(0)
-    }
 }
 
 /// Types of devices that plug-ins brought, and how many there are of each.

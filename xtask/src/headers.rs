@@ -246,6 +246,7 @@ const HEADERS: &[Header] = &[
             "kernel_construction",
             "kernel_context",
             "kernel_step",
+            "kernel_rendezvous",
         ],
         exclude: &["TF_RendezvousThunk"],
         include: &["TF_AsyncOpKernelDoneCallback"],

@@ -570,6 +570,13 @@ TF_CAPI_EXPORT extern void TF_IncNumDeferredOps(TF_OpKernelContext *context);
  */
 TF_CAPI_EXPORT extern void TF_DecNumDeferredOps(TF_OpKernelContext *context);
 
+/**
+ * The place where kernels of this step leave tensors for each other, as functions to call with its `rendezvous`; valid as
+ * long as the context. All NULL where there is none.
+ */
+TF_CAPI_EXPORT extern
+TF_RendezvousThunk TF_GetRendezvous(TF_OpKernelContext *ctx);
+
 #ifdef __cplusplus
 }  // extern "C"
 #endif  // __cplusplus

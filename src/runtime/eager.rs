@@ -299,7 +299,8 @@ impl EagerContext {
             let number = self.next_number();
             let host = EagerHost::new(self, number, device, None);
             let constants = vec![None; types.len()];
-            let executable = Executable::new(node.clone(), "CPU", &constants, &host)?;
+            let executable =
+                Executable::new(node.clone(), crate::device::kind_for(&node), &constants, &host)?;
             self.collect(op);
             Ok((node, number, executable))
         })

@@ -8,14 +8,16 @@ const FUNCTIONS: &str =
 const LISTS: &str = "takes or gives a list: its inverse is its gradient, as the rows of src/ops/list show";
 const VARIABLE: &str = "passes the gradient of a variable on as it is";
 
-const SYMMETRIC: &str = "reads one triangle and gives a symmetric gradient: single elements cannot be moved";
+const SYMMETRIC: &str = "reads one triangle and gives a symmetric gradient, so single elements cannot be moved: \
+     src/runtime/tests/op_gradients.rs makes its input symmetric";
 const RESAMPLED: &str = "resamples what comes in by the inverse map, as the reference does: an approximation";
 
 const STEPS: &str = "a step function whose gradient, by definition, passes straight through";
 
 const DRAWS: &str =
     "of random numbers: the draw itself jumps where it is rejected, the derivative is RandomGammaGrad's";
-const FREE: &str = "vectors are determined up to a factor";
+const FREE: &str =
+    "vectors are determined up to a factor: src/runtime/tests/op_gradients.rs takes their sizes";
 const HANDLES: &str =
     "writes to a resource: its inverse is its gradient, as the rows of src/ops/data_flow show";
 

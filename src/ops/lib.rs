@@ -6,6 +6,7 @@
 //! The crate knows nothing of graphs and sessions; ops see them through the contexts of `ff_op`.
 
 pub mod array;
+mod case_exceptions;
 pub mod control_flow;
 pub mod data_flow;
 pub mod dispatch;
@@ -35,6 +36,7 @@ pub mod testing;
 pub mod training;
 pub mod wide;
 
+pub use case_exceptions::CASES_ELSEWHERE;
 pub use gradient_exceptions::UNCHECKED_GRADIENTS;
 
 use ff_op::{Op, Registry};

@@ -29,6 +29,7 @@ use std::sync::Arc;
 
 mod gradients;
 mod variables;
+mod whole_graphs;
 
 /// A tensor of these extents and elements.
 pub fn t<T: Element>(dims: &[i64], values: &[T]) -> Tensor {

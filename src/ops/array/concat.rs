@@ -169,6 +169,12 @@ fn offsets(context: &mut KernelContext) -> Result<()> {
     for index in 0..context.num_outputs() {
         let dims = context.input_i64s(index + 1)?;
         ensure!(
+            context.input(index + 1)?.rank() == 1,
+            InvalidArgument,
+            "input {index} should be a vector, but got shape {}",
+            context.input(index + 1)?.shape()
+        );
+        ensure!(
             dims.len() == rank,
             InvalidArgument,
             "input {index} should contain {rank} elements, but got {}",
@@ -244,6 +250,7 @@ fn gradient(context: &mut GradientContext) -> Result<()> {
 }
 
 crate::op_cases! {
+    offsets_of_matrices: Case::op("ConcatOffset").inputs([scalar(0), t(&[1, 2], &[1, 2]), t(&[1, 2], &[1, 2])]).attr("N", 2i64).fails(Code::InvalidArgument);
     offsets: Case::op("ConcatOffset").inputs([scalar(1), vector(&[2, 3]), vector(&[2, 4])]);
     offsets_misfit: Case::op("ConcatOffset").inputs([scalar(1), vector(&[2, 3]), vector(&[3, 4])]).fails(Code::InvalidArgument);
     joined: Case::op("ConcatV2").inputs([t(&[2, 1], &[1i64, 2]), t(&[2, 2], &[3i64, 4, 5, 6]), scalar(-1)])

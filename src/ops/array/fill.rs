@@ -12,6 +12,7 @@ use ff_tensor::{Bool, DataType, PartialShape, Result, Shape, Tensor, dim, ensure
 static FILL: Op = Op {
     name: "Fill",
     shape: |context| {
+        context.input_with_rank(0, 1)?;
         context.input_with_rank(1, 0)?;
         let shape = context.input_as_shape(0)?;
         context.set_output(0, shape);

@@ -289,12 +289,14 @@ fn gather_nd_shape(context: &mut ShapeContext) -> Result<()> {
 
 fn gather_nd(context: &mut KernelContext) -> Result<()> {
     let shape = context.output_shape(0)?.clone();
-    let slices = gather_slices(context.input(0)?, context.input(1)?, shape)?;
+    let ignores = super::scatter::ignores_bad_indices(context.attrs())?;
+    let slices = gather_slices(context.input(0)?, context.input(1)?, shape, ignores)?;
     context.set_output(0, slices)
 }
 
-/// The slices of `params` at the places that `indices` name, as a tensor of this shape.
-pub fn gather_slices(params: &Tensor, index_tensor: &Tensor, shape: Shape) -> Result<Tensor> {
+/// The slices of `params` at the places that `indices` name, as a tensor of this shape. Places outside are errors, or
+/// give zeros.
+pub fn gather_slices(params: &Tensor, index_tensor: &Tensor, shape: Shape, ignores: bool) -> Result<Tensor> {
     let indices = index_tensor.to_i64_vec()?;
     let depth = index_tensor.dims().last().copied().unwrap_or(0) as usize;
     let strides = row_major(params.dims());
@@ -309,13 +311,16 @@ pub fn gather_slices(params: &Tensor, index_tensor: &Tensor, shape: Shape) -> Re
     } else {
         indices.len() / depth
     };
-    let mut writer = Writer::new(params.dtype(), shape)?;
+    let mut writer = Writer::zeros(params.dtype(), shape)?;
     for number in 0..count {
         let index = &indices[number * depth..(number + 1) * depth];
         let inside = index
             .iter()
             .zip(params.dims())
             .all(|(index, &extent)| (0..extent).contains(index));
+        if ignores && !inside {
+            continue;
+        }
         ensure!(
             inside,
             InvalidArgument,
@@ -435,6 +440,8 @@ fn stitch(context: &mut KernelContext) -> Result<()> {
 }
 
 crate::op_cases! {
+    places_ignored: Case::op("GatherNd").inputs([vector(&[3.0f32, 4.0]), t(&[2, 1], &[5, 0])]).attr("bad_indices_policy", "IGNORE")
+        .gives(vector(&[0.0f32, 3.0])).without_gradient();
     stitched: family(&["DynamicStitch", "ParallelDynamicStitch"], &[DataType::FLOAT, DataType::STRING, DataType::INT8], |op, dtype| {
         Case::op(op).inputs([vector(&[1, 3]), t(&[2, 1], &[0, 2]), counting(dtype, &[2, 2]), counting(dtype, &[2, 1, 2])]).attr("N", 2i64)
     });

@@ -105,6 +105,56 @@ pub fn scatter_nd(target: &mut Tensor, indices: &Tensor, updates: &Tensor, join:
     write_slices(target, &starts, updates, slice as usize, join)
 }
 
+/// Whether a node leaves out slices at bad indices instead of failing. INVALID_ARGUMENT for an unknown policy.
+pub fn ignores_bad_indices(attrs: &Attrs) -> Result<bool> {
+    match attrs.string("bad_indices_policy").unwrap_or("") {
+        "" | "DEFAULT" | "ERROR" => Ok(false),
+        "IGNORE" => Ok(true),
+        other => ff_tensor::bail!(InvalidArgument, "Unknown bad indices handling attribute: {other}"),
+    }
+}
+
+/// [`scatter_nd`] without the slices at indices that are out of range.
+fn scatter_known(target: &mut Tensor, indices: &Tensor, updates: &Tensor, join: Join) -> Result<()> {
+    let depth = indices.dims().last().map_or(0, |&depth| depth as usize);
+    let dims = target.dims()[..depth].to_vec();
+    let values = indices.to_i64_vec()?;
+    let inner: usize = target.dims()[depth..].iter().product::<i64>() as usize;
+    let is_inside = |index: &[i64]| {
+        index
+            .iter()
+            .zip(&dims)
+            .all(|(at, extent)| (0..*extent).contains(at))
+    };
+    let kept: Vec<usize> = (0..values.len() / depth.max(1))
+        .filter(|&place| is_inside(&values[place * depth..(place + 1) * depth]))
+        .collect();
+    let mut writer = Writer::new(updates.dtype(), Shape::vector(kept.len() * inner))?;
+    for (to, &from) in kept.iter().enumerate() {
+        writer.copy(to * inner, updates, from * inner, inner)?;
+    }
+    let places: Vec<i64> = kept
+        .iter()
+        .flat_map(|&place| values[place * depth..(place + 1) * depth].iter().copied())
+        .collect();
+    let places = Tensor::from_slice(Shape::new(&[kept.len() as i64, depth as i64])?, &places)?;
+    scatter_nd(target, &places, &writer.finish()?, join)
+}
+
+/// [`scatter_nd`] by a node's policy on bad indices.
+pub fn scatter_by_policy(
+    attrs: &Attrs,
+    target: &mut Tensor,
+    indices: &Tensor,
+    updates: &Tensor,
+    join: Join,
+) -> Result<()> {
+    match ignores_bad_indices(attrs)? && indices.dims().last().is_some_and(|&depth| depth > 0) {
+        true => scatter_known(target, indices, updates, join),
+        false => scatter_nd(target, indices, updates, join),
+    }
+}
+
 /// Joins slice `i` of `updates` to the elements of `target` from `starts[i]` on; both must have them.
 pub fn write_slices(
     target: &mut Tensor,
@@ -206,7 +256,7 @@ fn scatter(context: &mut KernelContext) -> Result<()> {
     } else {
         Join::Update
     };
-    scatter_nd(&mut output, &indices, &updates, join)?;
+    scatter_by_policy(context.attrs(), &mut output, &indices, &updates, join)?;
     context.set_output(0, output)
 }
 
@@ -231,7 +281,13 @@ fn tensor_scatter(context: &mut KernelContext) -> Result<()> {
         _ => Join::Min,
     };
     let mut target = context.take_input(0)?;
-    scatter_nd(&mut target, context.input(1)?, context.input(2)?, join)?;
+    scatter_by_policy(
+        context.attrs(),
+        &mut target,
+        context.input(1)?,
+        context.input(2)?,
+        join,
+    )?;
     context.set_output(0, target)
 }
 
@@ -315,6 +371,12 @@ crate::op_cases! {
     scattered_rows: Case::op("ScatterNd").inputs([t(&[2, 1], &[0, 2]), counting(DataType::INT64, &[2, 2]), vector(&[3, 2])]);
     scattered_nowhere: Case::op("ScatterNd").inputs([t::<i32>(&[0, 1], &[]), t::<f32>(&[0], &[]), vector(&[2])])
         .gives(vector(&[0.0f32, 0.0]));
+    scattered_ignoring: Case::op("ScatterNd").inputs([t(&[2, 1], &[5, 0]), vector(&[3.0f32, 4.0]), vector(&[2])])
+        .attr("bad_indices_policy", "IGNORE").gives(vector(&[4.0f32, 0.0])).without_gradient();
+    added_ignoring: Case::op("TensorScatterAdd").inputs([vector(&[1.0f32, 2.0]), t(&[2, 1], &[5, 0]), vector(&[3.0f32, 4.0])])
+        .attr("bad_indices_policy", "IGNORE").gives(vector(&[5.0f32, 2.0])).without_gradient();
+    added_by_unknown_policy: Case::op("TensorScatterAdd").inputs([vector(&[1.0f32]), t(&[1, 1], &[0]), vector(&[3.0f32])])
+        .attr("bad_indices_policy", "x").fails(Code::InvalidArgument);
     scattered_outside: Case::op("ScatterNd").inputs([t(&[1, 1], &[5]), vector(&[5.0f32]), vector(&[5])])
         .fails(Code::InvalidArgument);
     scattered_misfit: Case::op("ScatterNd").inputs([t(&[1, 1], &[0]), vector(&[5.0f32, 6.0]), vector(&[5])])

@@ -164,9 +164,8 @@ impl Slice {
 /// One item per input axis, and where the extents of the result come from.
 fn expand(spec: &Spec, rank: usize) -> Result<(Vec<AxisItem>, Vec<Extent>)> {
     let (masks, count) = (&spec.masks, spec.strides.len());
-    let ellipses = (0..count).filter(|&i| bit(masks.ellipsis, i)).count();
     ensure!(
-        ellipses <= 1,
+        masks.ellipsis.count_ones() <= 1,
         InvalidArgument,
         "Multiple ellipses in slice spec not allowed"
     );

@@ -316,6 +316,10 @@ crate::op_cases! {
     eigen_of_nan: Case::op("SelfAdjointEigV2").input(t(&[2, 2], &[f32::NAN; 4])).fails(Code::InvalidArgument);
     eigen_of_nothing: Case::op("SelfAdjointEigV2").input(t::<f32>(&[2, 0, 0], &[]));
     one_number: family(&["Svd"], &FIELDS[..2], |op, dtype| Case::op(op).input(numbers(dtype, &[2, 1, 1], &[4.0, 2.0])));
+    first_versions: Case::op("SelfAdjointEig").input(t(&[1, 1], &[3.0f32])).gives(t(&[2, 1], &[3.0f32, 1.0]));
+    later_version: Case::op("BatchSelfAdjointEigV2").input(t(&[1, 1, 1], &[3.0f32])).gives(t(&[1, 1], &[3.0f32])).gives(t(&[1, 1, 1], &[1.0f32]));
+    batches: Case::op("BatchSvd").input(t(&[1, 1, 1], &[3.0f32])).attr("compute_uv", false).gives(t(&[1, 1], &[3.0f32]))
+        .gives(vector::<f32>(&[])).gives(vector::<f32>(&[]));
     first_version: Case::op("BatchSelfAdjointEig").input(t(&[1, 1, 1], &[3.0f32])).gives(t(&[1, 2, 1], &[3.0f32, 1.0]));
 }
 

@@ -234,7 +234,6 @@ fn sparse(context: &mut KernelContext) -> Result<()> {
 fn ragged(context: &mut KernelContext) -> Result<()> {
     let (splits, values) = (context.input_i64s(0)?, context.input_i64s(1)?);
     let bins = context.input_i64(2)?;
-    let shape = context.output_shape(0)?.clone();
     ensure!(
         splits.first() == Some(&0),
         InvalidArgument,
@@ -248,6 +247,7 @@ fn ragged(context: &mut KernelContext) -> Result<()> {
         splits.last().copied().unwrap_or(-1),
         values.len()
     );
+    let shape = context.output_shape(0)?.clone();
     let mut rows = Vec::with_capacity(values.len());
     for (row, pair) in splits.windows(2).enumerate() {
         rows.resize(rows.len() + (pair[1] - pair[0]) as usize, row);
@@ -324,6 +324,7 @@ const COUNTED: &[DataType] = &[
 ];
 
 crate::op_cases! {
+    ragged_without_rows: Case::op("RaggedBincount").inputs([vector::<i64>(&[]), vector(&[1]), scalar(3), vector::<f32>(&[])]).fails(Code::InvalidArgument);
     counts: Case::op("Bincount").inputs([vector(&[1, 1, 0, 7, 3]), scalar(4), vector::<i32>(&[])]).gives(vector(&[1, 2, 0, 1]));
     weighted: family(&["Bincount"], COUNTED, |op, dtype| {
         Case::op(op).inputs([vector(&[1, 1, 0, 7]), scalar(4), numbers(dtype, &[4], &[1.0, 2.0, 3.0, 4.0])])

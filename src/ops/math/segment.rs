@@ -396,5 +396,8 @@ crate::op_cases! {
     any_order_count: family(UNSORTED_NAMES, &FLOATS[..1], |op, dtype| by(op, cycle(dtype, &[2]), &[0, 3]).input(scalar(-3)).fails(Code::InvalidArgument));
     any_order_misfit: family(UNSORTED_NAMES, &FLOATS[..1], |op, dtype| by(op, cycle(dtype, &[2]), &[0, 1, 2]).input(scalar(3)).fails(Code::InvalidArgument));
     second_version: Case::op("SegmentSumV2").inputs([vector(&[1.0f32, 2.0, 4.0]), vector(&[0, 1, 5]), scalar(3)]).gives(vector(&[1.0f32, 2.0, 0.0]));
+    second_version_others: family(&["SegmentProdV2", "SegmentMinV2"], &FLOATS[..2], |op, dtype| {
+        by(op, cycle(dtype, &[3]), &[0, 0, 1]).input(scalar(2))
+    });
     second_version_extremes: Case::op("SegmentMaxV2").inputs([vector(&[1, 2, 4]), vector(&[0, 0, 1]), scalar(2)]).gives(vector(&[2, 4]));
 }

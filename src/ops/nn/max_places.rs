@@ -44,6 +44,8 @@ pub static OPS: &[&Op] = &[
         shape: |context| {
             context.input_with_rank(3, 1)?;
             context.input_with_rank(4, 1)?;
+            let input = context.input_with_rank(0, 4)?;
+            context.input_with_rank(2, 4)?.merge(&input)?;
             let output = context.input_with_rank(1, 4)?;
             context.set_output(0, output);
             Ok(())
@@ -370,6 +372,8 @@ crate::op_cases! {
         Case::op(op).inputs([numbers(dtype, &[1, 4, 4, 1], &IMAGE), numbers(dtype, &[1, 3, 2, 1], &[4.0, 9.0, 7.0, 6.0, 8.0, 3.0]), counting(dtype, &[1, 4, 4, 1])])
             .inputs([vector(&[1, 2, 2, 1]), vector(&[1, 1, 2, 1])]).attr("padding", "VALID")
     });
+    second_by_inputs_of_vector: Case::op("MaxPoolGradGradV2").inputs([vector(&[1.0f32]), cycle(DataType::FLOAT, &[1, 3, 2, 1]), cycle(DataType::FLOAT, &[1, 4, 4, 1])])
+        .inputs([vector(&[1, 2, 2, 1]), vector(&[1, 2, 2, 1])]).attr("padding", "VALID").fails(Code::InvalidArgument);
     second_by_inputs_misfit: Case::op("MaxPoolGradGradV2").inputs([cycle(DataType::FLOAT, &[1, 4, 4, 1]), cycle(DataType::FLOAT, &[1, 3, 2, 1]), cycle(DataType::FLOAT, &[1, 4, 4, 1])])
             .inputs([vector(&[1, 2, 2]), vector(&[1, 1, 2, 1])]).attr("padding", "VALID").fails(Code::InvalidArgument);
     volumes: family(&["MaxPool3DGrad"], &[DataType::FLOAT, DataType::BFLOAT16], |op, dtype| {

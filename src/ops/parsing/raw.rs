@@ -1,7 +1,7 @@
 //! Strings of raw bytes as numbers, and compressed strings.
 
 use ff_op::{Gradient, Kernel, KernelContext, Op};
-use ff_tensor::{PartialShape, Result, Shape, TString, Tensor, bail, dim, ensure, status};
+use ff_tensor::{PartialShape, Result, Shape, TString, Tensor, dim, ensure, status};
 use flate2::read::{GzDecoder, ZlibDecoder};
 use std::io::Read;
 
@@ -112,6 +112,11 @@ fn decode_padded(context: &mut KernelContext) -> Result<()> {
 
 fn decompress(context: &mut KernelContext) -> Result<()> {
     let kind = context.attrs().string("compression_type")?;
+    ensure!(
+        matches!(kind, "" | "ZLIB" | "GZIP"),
+        InvalidArgument,
+        "Only ZLIB, GZIP or NONE are supported compressions, got {kind}"
+    );
     let input = context.input(0)?;
     let unpack = |mut reader: Box<dyn Read + '_>| -> Result<TString> {
         let mut text = Vec::new();
@@ -124,13 +129,9 @@ fn decompress(context: &mut KernelContext) -> Result<()> {
     for text in input.strings()? {
         let bytes = text.as_bytes();
         outputs.push(match kind {
-            "" => text.clone(),
             "ZLIB" => unpack(Box::new(ZlibDecoder::new(bytes)))?,
             "GZIP" => unpack(Box::new(GzDecoder::new(bytes)))?,
-            other => bail!(
-                InvalidArgument,
-                "Only ZLIB, GZIP or NONE are supported compressions, got {other}"
-            ),
+            _ => text.clone(),
         });
     }
     let output = Tensor::from_strings(input.shape().clone(), outputs)?;
@@ -177,5 +178,6 @@ crate::op_cases! {
     plain: Case::op("DecodeCompressed").input(strings(&[1], &["ab"])).gives(strings(&[1], &["ab"]));
     zlib: Case::op("DecodeCompressed").input(from_hex("789c4b4c4a0600024d0127")).attr("compression_type", "ZLIB").gives(strings(&[], &["abc"]));
     zlib_damaged: Case::op("DecodeCompressed").input(strings(&[1], &["ab"])).attr("compression_type", "ZLIB").fails(Code::DataLoss);
+    unknown_of_nothing: Case::op("DecodeCompressed").input(strings(&[0], &[])).attr("compression_type", "LZMA").fails(Code::InvalidArgument);
     unknown: Case::op("DecodeCompressed").input(strings(&[1], &["ab"])).attr("compression_type", "LZMA").fails(Code::InvalidArgument);
 }

@@ -201,7 +201,7 @@ crate::op_cases! {
 }
 
 #[cfg(test)]
-pub(super) mod tests {
+pub mod tests {
     use crate::testing::{OpRunner, code, scalar, vector};
     use ff_op::Attrs;
     use ff_tensor::{Code, DataType, Tensor};

@@ -12,6 +12,9 @@ mod stateless;
 pub mod stream;
 pub mod words;
 
+#[cfg(test)]
+pub use generator::tests::with_state as generator_state;
+
 use ff_op::{KernelContext, Op, ShapeContext};
 use ff_tensor::{Result, Shape, Tensor, ensure};
 

@@ -96,6 +96,7 @@ enum Kind {
 
 /// The shape of input 0, then that of the parameter.
 fn appended_shape(context: &mut ShapeContext, parameter: usize) -> Result<()> {
+    context.input_with_rank(0, 1)?;
     let shape = context.input_as_shape(0)?.concat(&context.input(parameter));
     context.set_output(0, shape);
     Ok(())
@@ -483,6 +484,9 @@ fn by_seed(op: &'static str, dims: &[i32]) -> crate::testing::Case {
 }
 
 crate::op_cases! {
+    shapes_of_two_axes: family(&["RandomGamma", "RandomPoisson"], &FLOATS[..1], |op, dtype| {
+        seeded(Case::op(op).inputs([t(&[1, 1], &[3]), numbers(dtype, &[1], &[0.5])])).fails(Code::InvalidArgument)
+    });
     gammas: family(&["RandomGamma"], &FLOATS[..3], |op, dtype| {
         seeded(Case::op(op).inputs([vector(&[3]), numbers(dtype, &[4], &[0.5, 1.0, 3.0, 10.0])]))
     });

@@ -258,6 +258,8 @@ fn add_gradient(context: &mut GradientContext) -> Result<()> {
 /// Of both values at each place of either tensor; what is not there counts as zero.
 fn extremes(context: &mut KernelContext) -> Result<()> {
     let (a, b) = (Sparse::read(context, 0)?, Sparse::read(context, 3)?);
+    super::sets::check_places(&a, true)?;
+    super::sets::check_places(&b, true)?;
     let pairs = union(&a, &b)?;
     let largest = context.node().op_name() == "SparseSparseMaximum";
     let values = crate::match_real!(context.output_type(1), T => {
@@ -344,6 +346,8 @@ crate::op_cases! {
         .gives(vector(&[2.0f32, 0.0, 3.0])).gives(vector(&[1.0f32, 0.0]));
     spread_misfit: Case::op("SparseAddGrad").inputs([vector(&[1.0f32]), places(), places(), places()]).fails(Code::InvalidArgument);
     extreme: family(&["SparseSparseMaximum", "SparseSparseMinimum"], &[FLOATS, SIGNED].concat(), |op, dtype| pair(op, dtype, &[2, 3]));
+    extreme_outside: Case::op("SparseSparseMinimum").inputs([t(&[1, 1], &[2i64]), vector(&[0i32]), vector(&[2i64]), t(&[1, 1], &[0i64]), vector(&[9i32]), vector(&[2i64])])
+        .fails(Code::InvalidArgument);
     extreme_misfit: family(&["SparseSparseMaximum", "SparseSparseMinimum"], &FLOATS[..1], |op, dtype| pair(op, dtype, &[3, 3]).fails(Code::InvalidArgument));
     to_dense: family(&["SparseTensorDenseAdd"], &[FRACTIONS, INTEGERS].concat(), |op, dtype| case(op, dtype).input(cycle(dtype, &[2, 3])));
     to_dense_twice: Case::op("SparseTensorDenseAdd").inputs([t(&[2, 1], &[0i64, 0]), vector(&[10.0f32, -2.0]), vector(&[2i64]), vector(&[1.0f32, 1.0])])

@@ -217,6 +217,7 @@ fn softmax(context: &mut KernelContext) -> Result<()> {
         "Input should have rank >= 2, but received shape: {:?}",
         sparse.dims
     );
+    Shape::new(&sparse.dims)?;
     let mut rows: BTreeMap<&[i64], Vec<usize>> = BTreeMap::new();
     for number in 0..sparse.count() {
         rows.entry(&sparse.place(number)[..sparse.rank() - 1])
@@ -284,6 +285,7 @@ crate::op_cases! {
         Case::op(op).inputs([t(&[2, 2], &[2i64, 0, 0, 1]), numbers(dtype, &[2], &[-1.0, -2.0]), vector(&[3i64, 3]), vector(&[1])])
     });
     axis_outside: family(ALL, &FLOATS[..1], |op, dtype| case(op, dtype).input(vector(&[2])).fails(Code::InvalidArgument));
+    shares_of_negative: Case::op("SparseSoftmax").inputs([t(&[1, 2], &[0i64, 0]), vector(&[1.0f32]), vector(&[-2i64, 2])]).fails(Code::InvalidArgument);
     shares: family(&["SparseSoftmax"], &[DataType::FLOAT, DataType::DOUBLE, DataType::HALF], case);
     shares_of_vector: Case::op("SparseSoftmax").inputs([t(&[1, 1], &[0i64]), vector(&[1.0f32]), vector(&[2i64])]).fails(Code::InvalidArgument);
     shares_of_nothing: Case::op("SparseSoftmax").inputs([t::<i64>(&[0, 2], &[]), vector::<f32>(&[]), vector(&[2i64, 2])]).gives(vector::<f32>(&[]));

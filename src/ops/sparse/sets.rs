@@ -117,7 +117,7 @@ fn sets_of_dense(tensor: &Tensor) -> Result<Sets> {
 }
 
 /// Fails for places outside, and, where it is asked for, for places out of order.
-fn check_places(sparse: &Sparse, in_order: bool) -> Result<()> {
+pub fn check_places(sparse: &Sparse, in_order: bool) -> Result<()> {
     for number in 0..sparse.count() {
         ensure!(
             sparse.is_inside(number),

@@ -108,13 +108,21 @@ fn spread(context: &mut KernelContext) -> Result<()> {
         .collect();
     let outputs = outputs.to_i64_vec()?;
     let mut writer = Writer::zeros(incoming.dtype(), Shape::vector(count))?;
+    let mut used = 0;
     for number in 0..incoming.num_elements() {
         let place = outputs[number * rank..(number + 1) * rank].iter().zip(&start);
         let place: Vec<i64> = place.map(|(at, start)| at.wrapping_add(*start)).collect();
         if let Some(&to) = known.get(&place[..]) {
             writer.copy(to, incoming, number, 1)?;
+            used += 1;
         }
     }
+    ensure!(
+        used == incoming.num_elements(),
+        Internal,
+        "Elements of backprop_val_grad aren't all propagated. Num elements:{}, used: {used}",
+        incoming.num_elements()
+    );
     let output = writer.finish()?;
     context.set_output(0, output)
 }
@@ -147,6 +155,8 @@ crate::op_cases! {
     spread_out: Case::op("SparseSliceGrad").inputs([vector(&[7.0f32]), places(), vector(&[1i64, 1]), t(&[1, 2], &[0i64, 1])])
         .gives(vector(&[0.0f32, 0.0, 7.0]));
     spread_nothing: Case::op("SparseSliceGrad").inputs([vector::<i32>(&[]), places(), vector(&[1i64, 1]), t::<i64>(&[0, 2], &[])]);
+    spread_elsewhere: Case::op("SparseSliceGrad").inputs([vector(&[7.0f32]), places(), vector(&[1i64, 1]), t(&[1, 2], &[9i64, 9])])
+        .fails(Code::Internal);
     spread_misfit: Case::op("SparseSliceGrad").inputs([vector(&[7.0f32, 1.0]), places(), vector(&[1i64, 1]), t(&[1, 2], &[0i64, 1])])
         .fails(Code::InvalidArgument);
 }

@@ -5,7 +5,7 @@
 use super::gradient;
 use ff_hlo::FftKind;
 use ff_op::{Gradient, Kernel, LowerContext, NodeInfo, Op, ShapeContext};
-use ff_tensor::{PartialShape, Result, dim, ensure};
+use ff_tensor::{DataType, PartialShape, Result, dim, ensure};
 
 const COMPLEX: Op = Op {
     shape: |context| {
@@ -158,6 +158,18 @@ fn lower_complex(context: &mut LowerContext) -> Result<()> {
 }
 
 fn lower_real(context: &mut LowerContext) -> Result<()> {
+    let attrs = context.attrs();
+    let types = (attrs.dtype("Treal")?, attrs.dtype("Tcomplex")?);
+    ensure!(
+        matches!(
+            types,
+            (DataType::FLOAT, DataType::COMPLEX64) | (DataType::DOUBLE, DataType::COMPLEX128)
+        ),
+        InvalidArgument,
+        "Wrong types for a real FFT: {} and {}",
+        types.0,
+        types.1
+    );
     let lengths = context.constant_i64s(1)?;
     let (mut dims, inverse) = (context.input_dims(0)?, to_real(context.node()));
     let (mut input, dtype) = (context.input(0)?, context.output_type(0));
@@ -227,6 +239,7 @@ fn real_case(
 }
 
 crate::op_cases! {
+    types_misfit: Case::op("RFFT").inputs([vector(&[1.0f32, 2.0]), vector(&[2])]).attr("Tcomplex", DataType::COMPLEX128).fails(Code::InvalidArgument);
     lines: family(&["FFT", "IFFT"], COMPLEX_TYPES, |op, dtype| Case::op(op).input(wave(dtype, &[2, 7])));
     lines_of_powers: family(&["FFT", "IFFT"], COMPLEX_TYPES, |op, dtype| Case::op(op).input(wave(dtype, &[16])));
     planes: family(&["FFT2D", "IFFT2D"], COMPLEX_TYPES, |op, dtype| Case::op(op).input(wave(dtype, &[2, 3, 8])));

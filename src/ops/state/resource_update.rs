@@ -167,7 +167,7 @@ fn gather_nd(context: &mut KernelContext) -> Result<()> {
     );
     let outer = &indices.dims()[..indices.rank() - 1];
     let shape = ff_tensor::Shape::new(&[outer, &params.dims()[depth..]].concat())?;
-    let slices = gather_slices(&params, indices, shape)?;
+    let slices = gather_slices(&params, indices, shape, false)?;
     context.set_output(0, slices)
 }
 

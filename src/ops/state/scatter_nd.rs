@@ -2,8 +2,8 @@
 //! variables (`Scatter*`).
 
 use super::resource::variable;
-use crate::array::scatter::{Join, scatter_nd};
-use ff_op::{Gradient, Kernel, KernelContext, Op, shapes};
+use crate::array::scatter::{Join, scatter_by_policy};
+use ff_op::{Attrs, Gradient, Kernel, KernelContext, Op, shapes};
 use ff_tensor::{Result, Shape, Tensor, ensure};
 
 const RESOURCE: Op = Op {
@@ -108,7 +108,12 @@ pub static OPS: &[&Op] = &[
 ];
 
 /// Changes a variable's value at `indices`; updates have their shape without the last axis, then the slices'.
-fn scatter(value: &mut Tensor, indices: &Tensor, updates: &Tensor, join: Join) -> Result<()> {
+/// A vector of indices is a column.
+fn scatter(attrs: &Attrs, value: &mut Tensor, indices: &Tensor, updates: &Tensor, join: Join) -> Result<()> {
+    let indices = &match indices.dims() {
+        [count] => indices.reshape(Shape::new(&[*count, 1])?)?,
+        _ => indices.clone(),
+    };
     let depth = indices.dims().last().copied().unwrap_or(0);
     ensure!(
         indices.rank() > 0 && depth <= value.rank() as i64,
@@ -128,19 +133,19 @@ fn scatter(value: &mut Tensor, indices: &Tensor, updates: &Tensor, join: Join) -
         Shape::new(&expected)?,
         value.dtype()
     );
-    scatter_nd(value, indices, updates, join)
+    scatter_by_policy(attrs, value, indices, updates, join)
 }
 
 fn of_resource(context: &mut KernelContext, join: Join) -> Result<()> {
     let variable = variable(context, 0)?;
     let (indices, updates) = (context.input(1)?, context.input(2)?);
-    variable.update(|value| scatter(value, indices, updates, join))
+    variable.update(|value| scatter(context.attrs(), value, indices, updates, join))
 }
 
 fn of_reference(context: &mut KernelContext, join: Join) -> Result<()> {
     let variable = context.ref_input(0)?.clone();
     let (indices, updates) = (context.input(1)?, context.input(2)?);
-    variable.update(|value| scatter(value, indices, updates, join))?;
+    variable.update(|value| scatter(context.attrs(), value, indices, updates, join))?;
     context.set_output_ref(0, variable);
     Ok(())
 }
@@ -159,12 +164,12 @@ fn rows_of_reference(context: &mut KernelContext, join: Join) -> Result<()> {
             value.shape()
         );
         if updates.rank() > 0 {
-            return scatter(value, &indices, updates, join);
+            return scatter(context.attrs(), value, &indices, updates, join);
         }
         let outer = &indices.dims()[..indices.rank() - 1];
         let wanted = Shape::new(&[outer, &value.dims()[1..]].concat())?;
         let updates = crate::movement::broadcast(updates, wanted)?;
-        scatter(value, &indices, &updates, join)
+        scatter(context.attrs(), value, &indices, &updates, join)
     })?;
     context.set_output_ref(0, variable);
     Ok(())

@@ -1,0 +1,28 @@
+//! The ops that have no row of a case in this crate, each with the file of the repository whose tests run it.
+//!
+//! They need what only a session has: a library of functions, or another node that they talk to.
+//! `cargo xtask coverage --cases` fails when a file does not name its op.
+
+const FUNCTIONS: &str = "src/runtime/tests/functional_ops.rs";
+const GRADIENTS: &str = "src/runtime/tests/functional_gradients.rs";
+const C_PROGRAM: &str = "capi-tests/functions.c";
+const EAGER: &str = "capi-tests/eager.c";
+const DEVICES: &str = "src/runtime/tests/devices.rs";
+
+/// Op and file.
+pub static CASES_ELSEWHERE: &[(&str, &str)] = &[
+    ("Case", EAGER),
+    ("For", FUNCTIONS),
+    ("If", GRADIENTS),
+    ("MapDefun", FUNCTIONS),
+    ("PartitionedCall", C_PROGRAM),
+    ("RemoteCall", FUNCTIONS),
+    ("StatefulPartitionedCall", GRADIENTS),
+    ("StatelessCase", GRADIENTS),
+    ("StatelessIf", C_PROGRAM),
+    ("StatelessWhile", C_PROGRAM),
+    ("SymbolicGradient", FUNCTIONS),
+    ("While", GRADIENTS),
+    ("_Recv", DEVICES),
+    ("_Send", DEVICES),
+];

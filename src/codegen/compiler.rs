@@ -15,6 +15,8 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 const LARGEST_CACHE: usize = 64 << 20;
 /// The longest row that code reduces: longer ones are folded in blocks, which the evaluator does.
 const LONGEST_REDUCED_ROW: usize = 4096;
+/// Elements below which the time of a kernel's compilation is not worth it; for the compiler of the process.
+const LEAST_ELEMENTS: usize = 64;
 /// Rows below this cost more than they do where they are not reduced.
 const SHORTEST_ROW: usize = 8;
 
@@ -30,6 +32,7 @@ pub struct Compiler {
     slots: Mutex<HashMap<String, Arc<Slot>>>,
     disk: Option<DiskCache>,
     limit: usize,
+    least_elements: usize,
     clock: AtomicU64,
     compiled: AtomicU64,
 }
@@ -41,6 +44,7 @@ impl Compiler {
             slots: Mutex::default(),
             disk: folder.map(DiskCache::new),
             limit,
+            least_elements: 0,
             clock: AtomicU64::new(0),
             compiled: AtomicU64::new(0),
         }
@@ -51,7 +55,10 @@ impl Compiler {
         static HOST: OnceLock<Compiler> = OnceLock::new();
         HOST.get_or_init(|| {
             let folder = std::env::var_os("FF_CACHE_DIR").filter(|folder| !folder.is_empty());
-            Compiler::new(LARGEST_CACHE, folder.map(Into::into))
+            Compiler {
+                least_elements: LEAST_ELEMENTS,
+                ..Compiler::new(LARGEST_CACHE, folder.map(Into::into))
+            }
         })
     }
 
@@ -127,7 +134,8 @@ fn bytes(slot: &Slot) -> usize {
 
 impl FusionCompiler for Compiler {
     fn compile(&self, plan: &FusionPlan) -> Result<Option<Arc<dyn FusionKernel>>> {
-        if !pays(plan) {
+        let elements: usize = plan.extents.iter().product();
+        if !pays(plan) || elements < self.least_elements {
             return Ok(None);
         }
         Ok(Some(self.kernel(plan)?))

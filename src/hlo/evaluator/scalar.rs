@@ -21,6 +21,10 @@ pub trait Float:
 {
     /// One.
     const ONE: Self;
+    /// Two.
+    const TWO: Self;
+    /// Three.
+    const THREE: Self;
     /// The value without its sign.
     fn magnitude(self) -> Self;
     /// Whether it is not a number.
@@ -35,6 +39,18 @@ pub trait Float:
     fn next_towards(self, target: Self) -> Self;
     /// Rounded to a format with fewer exponent and mantissa bits.
     fn reduce_precision(self, exponent_bits: u32, mantissa_bits: u32) -> Self;
+
+    /// `self` to the power of `exponent`; squares and cubes are products, as the passes write them.
+    #[inline(always)]
+    fn raised(self, exponent: Self) -> Self {
+        if exponent == Self::TWO {
+            self * self
+        } else if exponent == Self::THREE {
+            self * self * self
+        } else {
+            self.power(exponent)
+        }
+    }
 
     /// The larger one; NaN when either is.
     #[inline(always)]
@@ -72,6 +88,8 @@ macro_rules! float {
     ($float:ident, $bits:ident, $exponent_bits:literal, $mantissa_bits:literal) => {
         impl Float for $float {
             const ONE: $float = 1.0;
+            const TWO: $float = 2.0;
+            const THREE: $float = 3.0;
 
             #[inline(always)]
             fn magnitude(self) -> $float {

@@ -4,7 +4,7 @@
 //! (`x + 0` of integers, `x - 0`, `x * 1`, `x / 1`, `x ^ 1`, `x & x`...), functions undone (`-(-x)`, `not(not(x))`),
 //! `x` to the power of 1, 2 or 3 as products, choices that are decided (`select` of a constant, of equal
 //! values), moves that do nothing or follow one another (see `algebraic_moves`), elements of known tuples. Results keep
-//! their bits, but for powers, which may differ by rounding. *Does not* reorder sums or products, and assumes nothing
+//! their bits. *Does not* reorder sums or products, and assumes nothing
 //! about NaN, infinities or signs of zero.
 
 use super::Changed;
@@ -155,10 +155,13 @@ fn simplify_power(
     if is_number(rewriter, exponent, 1.0) {
         return Some(x);
     }
-    if is_number(rewriter, exponent, 2.0) {
+    let dtype = instruction.array_shape().ok()?.dtype;
+    if is_number(rewriter, exponent, 2.0) && !dtype.is_complex() {
         return Some(rewriter.push(like(Opcode::Multiply, &[x, x])));
     }
-    if is_number(rewriter, exponent, 3.0) {
+    // Types that are rounded after each instruction would be rounded twice.
+    let plain = dtype.is_integer() || matches!(dtype, DataType::FLOAT | DataType::DOUBLE);
+    if is_number(rewriter, exponent, 3.0) && plain {
         let square = rewriter.push(like(Opcode::Multiply, &[x, x]));
         return Some(rewriter.push(like(Opcode::Multiply, &[square, x])));
     }

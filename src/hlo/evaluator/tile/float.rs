@@ -74,7 +74,7 @@ pub(super) fn binary<T: Float>(opcode: Opcode) -> Option<TileFn> {
         Opcode::Maximum => map2::<SIMPLE, T, T, T, _>(|a, b| a.larger(b)),
         Opcode::Minimum => map2::<SIMPLE, T, T, T, _>(|a, b| a.smaller(b)),
         Opcode::Remainder => map2::<PLAIN, T, T, T, _>(|a, b| a % b),
-        Opcode::Power => map2::<PLAIN, T, T, T, _>(|a, b| a.power(b)),
+        Opcode::Power => map2::<PLAIN, T, T, T, _>(|a, b| a.raised(b)),
         Opcode::Atan2 => map2::<PLAIN, T, T, T, _>(|a, b| a.arc_tangent2(b)),
         Opcode::NextAfter => map2::<PLAIN, T, T, T, _>(|a, b| a.next_towards(b)),
         _ => return None,

@@ -11,6 +11,8 @@ use smallvec::SmallVec;
 
 /// The most instructions in a fusion: bounds registers and the time of compiling.
 const MAX_MEMBERS: usize = 96;
+/// The longest row that is reduced in a fusion: longer ones are folded in blocks, by a kernel of its own.
+const LONGEST_ROW: usize = 4096;
 /// Elements below which a badly strided view is read in place.
 const SMALL_VIEW: usize = 4096;
 
@@ -193,7 +195,8 @@ impl Finder<'_> {
                     return Source::Outside;
                 }
                 let fits = known.is_some_and(|opcode| can_reduce(opcode, shape.dtype))
-                    && reduces_rows(source, dimensions);
+                    && reduces_rows(source, dimensions)
+                    && source.num_elements() / shape.num_elements() <= LONGEST_ROW;
                 if !fits {
                     return Source::Outside;
                 }

@@ -16,6 +16,7 @@ mod function_op;
 mod gradient_context;
 mod kernel_context;
 mod lower_context;
+mod mailbox;
 mod node;
 mod op_def_builder;
 mod record;
@@ -36,6 +37,7 @@ pub use function_host::{Callable, FunctionHost, FunctionSignature, Runner};
 pub use gradient_context::{Differentiated, GradientContext, GradientHost, OutputRef};
 pub use kernel_context::{AsyncKernelContext, KernelContext, KernelHost};
 pub use lower_context::LowerContext;
+pub use mailbox::{Ended, Mailbox};
 pub use node::{NodeInfo, Types};
 pub use op_def_builder::OpDefBuilder;
 pub use record::{

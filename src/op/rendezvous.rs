@@ -9,10 +9,9 @@ use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
 
 #[cfg(loom)]
-use loom::sync::{Arc, Mutex, MutexGuard};
+use loom::sync::{Mutex, MutexGuard};
 #[cfg(not(loom))]
 use parking_lot::{Mutex, MutexGuard};
-#[cfg(not(loom))]
 use std::sync::Arc;
 
 /// Called once with the value or the cause of the cancellation, from any thread.

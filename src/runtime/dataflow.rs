@@ -10,11 +10,10 @@
 use crate::flow::{Flow, FlowKind};
 use crate::frame::Frame;
 use crate::loops::{Loop, Loops, Tag, Turn};
-use crate::mailbox::Mailbox;
 use crate::plan::{Plan, Source};
 use crate::step::{Trace, at_node};
 use crate::straight_line::{Surroundings, specialize};
-use ff_op::{KernelHost, Value};
+use ff_op::{KernelHost, Mailbox, Value};
 use ff_tensor::{Result, Status, status};
 use smallvec::SmallVec;
 use std::collections::VecDeque;

@@ -19,7 +19,6 @@ mod flow;
 mod frame;
 mod functions;
 mod loops;
-mod mailbox;
 mod options;
 mod parallel;
 mod partial;

@@ -5,11 +5,10 @@
 //! waits holds no thread. Its end comes back through a mailbox.
 
 use crate::frame::Frame;
-use crate::mailbox::{Ended, Mailbox};
 use crate::plan::{Instruction, Plan, Source};
 use crate::step::{Trace, at_node};
 use crate::straight_line::{Inputs, Surroundings, execute, read_variable};
-use ff_op::{KernelHost, Value};
+use ff_op::{Ended, KernelHost, Mailbox, Value};
 use ff_tensor::{Result, Status, status};
 use std::sync::Arc;
 

@@ -106,18 +106,29 @@ impl<S: Send + 'static> Monitor<S> {
         attempt: impl FnMut(&mut S) -> Outcome + Send + 'static,
         done: Done,
     ) {
-        let number = {
-            let mut inner = self.inner.lock();
-            inner.next += 1;
-            let number = inner.next;
-            inner.lanes[lane].push_back(Waiter {
-                number,
-                attempt: Box::new(attempt),
-                done,
-                watch: None,
-            });
-            number
-        };
+        let mut attempt = attempt;
+        let mut inner = self.inner.lock();
+        // Most do not have to wait, and then nothing is kept for them.
+        if (!self.ordered || inner.lanes[lane].is_empty())
+            && let Outcome::Done(result) = attempt(&mut inner.state)
+        {
+            let others_wait = inner.lanes.iter().any(|lane| !lane.is_empty());
+            drop(inner);
+            done(result);
+            if others_wait {
+                self.settle();
+            }
+            return;
+        }
+        inner.next += 1;
+        let number = inner.next;
+        inner.lanes[lane].push_back(Waiter {
+            number,
+            attempt: Box::new(attempt),
+            done,
+            watch: None,
+        });
+        drop(inner);
         self.settle();
         self.watch(lane, number, cancellation);
     }

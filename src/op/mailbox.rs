@@ -1,6 +1,6 @@
 //! Where the ends of kernels that waited come in: written by any thread, read by the one that runs the step.
 
-use ff_op::Value;
+use crate::Value;
 use ff_tensor::Result;
 use std::collections::VecDeque;
 use std::time::Duration;

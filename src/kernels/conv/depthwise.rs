@@ -201,7 +201,10 @@ fn block<T: Element, const P: usize>(
             let Some(x) = input[from + p * step..].first_chunk::<CHANNELS>() else {
                 continue;
             };
-            *sums = std::array::from_fn(|c| x[c].fused(weights[c], sums[c]));
+            // A plain loop: closures given to the standard library are not compiled for this instruction set.
+            for c in 0..CHANNELS {
+                sums[c] = x[c].fused(weights[c], sums[c]);
+            }
         }
     }
     sums

@@ -63,7 +63,6 @@ impl TFE_Op {
         self.attrs = Attrs::new();
         self.device = None;
         self.cancellation = None;
-        self.snapshot = OnceCell::new();
         self.take_inputs();
         Ok(())
     }

@@ -18,9 +18,15 @@ use std::ptr::null;
 
 /// The attributes of a call: those that were set, those that follow from its inputs, and defaults. It belongs to the call.
 /// Threads may use it at the same time, while no thread changes the call.
+#[derive(Default)]
 pub struct TFE_OpAttrs {
-    name: String,
-    attrs: Mutex<Attrs>,
+    state: Mutex<NamedAttrs>,
+}
+
+#[derive(Default, Clone)]
+struct NamedAttrs {
+    op: String,
+    attrs: Attrs,
 }
 
 /// All attributes that are known of a call.
@@ -79,19 +85,17 @@ pub extern "C" fn TFE_OpReset(
     });
 }
 
-/// The attributes of a call as they are now. They belong to the call, and change with it when this is called again. NULL for
+/// The attributes of a call as they are now. They belong to the call, live as long, and change when this is called again. NULL for
 /// NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn TFE_OpGetAttrs(op: Option<&TFE_Op>) -> *const TFE_OpAttrs {
     quiet(null(), || {
         let op = given(op, "op")?;
-        let snapshot = op.snapshot.get_or_init(|| {
-            Box::new(TFE_OpAttrs {
-                name: op.op_name().to_string(),
-                attrs: Mutex::default(),
-            })
-        });
-        *snapshot.attrs.lock() = known_attrs(op)?;
+        let snapshot = op.snapshot.get_or_init(Box::default);
+        *snapshot.state.lock() = NamedAttrs {
+            op: op.op_name().to_string(),
+            attrs: known_attrs(op)?,
+        };
         Ok(&raw const **snapshot)
     })
 }
@@ -100,7 +104,7 @@ pub extern "C" fn TFE_OpGetAttrs(op: Option<&TFE_Op>) -> *const TFE_OpAttrs {
 #[unsafe(no_mangle)]
 pub extern "C" fn TFE_OpAddAttrs(op: Option<&mut TFE_Op>, attrs: Option<&TFE_OpAttrs>) {
     quiet((), || {
-        let added = given(attrs, "attrs")?.attrs.lock().clone();
+        let added = given(attrs, "attrs")?.state.lock().attrs.clone();
         let own = &mut given_mut(op, "op")?.attrs;
         for (name, value) in added.iter() {
             if own.get(name).is_none() {
@@ -120,12 +124,11 @@ pub extern "C" fn TFE_OpAttrsSerialize(
     status: Option<&mut TF_Status>,
 ) {
     guard(status, || {
-        let attrs = given(attrs, "attrs")?;
-        let values = attrs.attrs.lock();
+        let NamedAttrs { op, attrs } = given(attrs, "attrs")?.state.lock().clone();
         let entry = |(name, value): (&str, &AttrValue)| (name.to_string(), value.to_proto());
         let message = NameAttrList {
-            name: attrs.name.clone(),
-            attr: values.iter().map(entry).collect::<BTreeMap<_, _>>(),
+            name: op,
+            attr: attrs.iter().map(entry).collect::<BTreeMap<_, _>>(),
         };
         fill(buf, &message)
     });

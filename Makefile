@@ -9,7 +9,7 @@ CTEST := ctest --output-on-failure --no-tests=error
 # nextest where it is installed, else cargo's own runner.
 CARGO_TEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo nextest run || echo test)
 
-.PHONY: demo test bench dist setup reference lint unit package examples differential bindings models clean fuzz fuzz-short check-memory memory-short deny loom
+.PHONY: demo test bench bench-graphs dist setup reference lint unit package examples differential bindings models clean fuzz fuzz-short check-memory memory-short deny loom
 
 # Installs the package, builds every example against it, hears a melody with a real SavedModel (the notes in words and a
 # picture), and trains a small network.
@@ -24,6 +24,14 @@ bench: dist reference
 	$(CMAKE) -S benches -B build/benches
 	cmake --build build/benches
 	tools/bench.py build/benches/bench --ours $(PREFIX)/lib/libtensorflow_cc.so.2
+
+# Expressions and whole models beside the reference, op by op; the graphs are made once (0.9 GB, some minutes).
+bench-graphs: dist reference
+	$(CMAKE) -S benches -B build/benches
+	cmake --build build/benches
+	[ -f build/bench_graphs/bert_base_batch_8.pb ] || \
+	    $$(tools/reference/setup.sh --where)/bin/python tools/models/bench_graphs.py build/bench_graphs
+	FF_JIT=off tools/bench_graphs.py build/benches/bench_model build/bench_graphs --ours $(PREFIX)/lib/libtensorflow_cc.so.2
 
 # The package, in the layout of a release archive, under PREFIX.
 dist: setup
@@ -72,11 +80,13 @@ differential: dist reference
 bindings: dist
 	PREFIX=$(PREFIX) tools/bindings/rust.sh
 
-# Whole models and trainings, with what the reference computed (made once, about a minute), and checkpoints exchanged.
+# Whole models and trainings, with what the reference computed (made once, some minutes), and checkpoints exchanged.
+# MODEL_FLAGS=--all adds every network of keras.applications that fits; remove build/models when it changes.
+MODEL_FLAGS ?=
 models: differential
 	BASIC_PITCH=$$(tools/demo/fetch_basic_pitch.sh) && \
 	{ [ -f build/models/ops.tsv ] || $$(tools/reference/setup.sh --where)/bin/python tools/models/make_models.py \
-	    build/models --basic-pitch $$BASIC_PITCH; } && \
+	    build/models $(MODEL_FLAGS) --basic-pitch $$BASIC_PITCH; } && \
 	tools/whole_models.py build/capi-tests --ours $(PREFIX)/lib --models build/models --basic-pitch $$BASIC_PITCH
 
 # Changed inputs for every parser, for the ops and for the C calls, each target in turn; faults go to build/fuzz.

@@ -14,6 +14,8 @@ from tensorflow.python.grappler import tf_optimizer
 
 v1 = tf.compat.v1
 FLOAT, DOUBLE = types_pb2.DT_FLOAT, types_pb2.DT_DOUBLE
+# Ops whose result is single whatever they are given; their rounding stays.
+FLOAT_RESULT = ("ResizeBilinear", "ResizeBicubic")
 
 
 def freeze(folder, meta_graph):
@@ -50,6 +52,10 @@ def converted(graph_def):
             continue
         added = result.node.add()
         added.CopyFrom(node)
+        if node.op in FLOAT_RESULT:
+            added.name = node.name + "/float"
+            cast = result.node.add(name=node.name, op="Cast", input=[added.name])
+            cast.attr["SrcT"].type, cast.attr["DstT"].type = FLOAT, DOUBLE
         for value in added.attr.values():
             if value.type == FLOAT:
                 value.type = DOUBLE

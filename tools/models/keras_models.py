@@ -8,7 +8,8 @@ import numpy as np
 from keras import layers
 
 
-def _image_inputs(shape):
+def image_inputs(shape):
+    """Makes batches of random images of this shape."""
     return lambda batch, random: {"x": random.rand(batch, *shape).astype("float32")}
 
 
@@ -17,9 +18,11 @@ def calibrated(model, image_shape):
     random = np.random.RandomState(4)
     norms = [layer for layer in model.layers if isinstance(layer, layers.BatchNormalization)]
     for norm in norms:
-        channels = norm.gamma.shape[0]
-        norm.gamma.assign(random.uniform(0.5, 1.5, channels))
-        norm.beta.assign(random.randn(channels) * 0.3)
+        channels = norm.moving_mean.shape[0]
+        if norm.scale:
+            norm.gamma.assign(random.uniform(0.5, 1.5, channels))
+        if norm.center:
+            norm.beta.assign(random.randn(channels) * 0.3)
         norm.momentum = 0.0
     model(np.random.RandomState(5).rand(2, *image_shape).astype("float32"), training=True)
     for norm in norms:
@@ -30,7 +33,7 @@ def calibrated(model, image_shape):
 def mlp():
     """784-128-64-10 perceptron."""
     stack = [keras.Input((784,), name="x"), layers.Dense(128, "relu"), layers.Dense(64, "tanh")]
-    return keras.Sequential(stack + [layers.Dense(10, "softmax")]), _image_inputs((784,))
+    return keras.Sequential(stack + [layers.Dense(10, "softmax")]), image_inputs((784,))
 
 
 def small_cnn():
@@ -48,19 +51,19 @@ def small_cnn():
         layers.Dropout(0.5),
         layers.Dense(10, "softmax"),
     ])
-    return calibrated(model, shape), _image_inputs(shape)
+    return calibrated(model, shape), image_inputs(shape)
 
 
 def mobilenet_v2():
     """MobileNetV2 at 224x224 as Keras ships it."""
     shape = (224, 224, 3)
-    return calibrated(keras.applications.MobileNetV2(weights=None), shape), _image_inputs(shape)
+    return calibrated(keras.applications.MobileNetV2(weights=None), shape), image_inputs(shape)
 
 
 def resnet50():
     """ResNet50 at 224x224 as Keras ships it."""
     shape = (224, 224, 3)
-    return calibrated(keras.applications.ResNet50(weights=None), shape), _image_inputs(shape)
+    return calibrated(keras.applications.ResNet50(weights=None), shape), image_inputs(shape)
 
 
 def bert_encoder(n_layers=2, width=128, heads=4, vocabulary=500, length=32):

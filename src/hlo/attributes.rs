@@ -116,6 +116,8 @@ pub enum Attributes {
         /// From the state to the next.
         body: ComputationId,
     },
+    /// `scan`.
+    Scan(ScanConfig),
     /// `conditional`: a branch for each value of the index; true, then false for a pred.
     Branches(Vec<ComputationId>),
     /// `call`, `fusion`: what is called.
@@ -399,6 +401,22 @@ pub struct CheckConfig {
     pub message: Arc<str>,
 }
 
+/// A loop over one axis of arrays.
+///
+/// The computation takes the slices of all arrays at one place (without the axis), then the carried values; it gives
+/// slices of the results, then the next carried values, as a tuple unless it is a single array.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
+pub struct ScanConfig {
+    /// The axis of the operands, and the one that the results get.
+    pub dimension: i64,
+    /// How many of the operands, the last ones, are values carried from place to place.
+    pub num_carries: i64,
+    /// From the last place to the first.
+    pub reverse: bool,
+    /// What is done at each place.
+    pub computation: ComputationId,
+}
+
 impl Attributes {
     /// The computations that are called.
     pub fn called_computations(&self) -> SmallVec<[ComputationId; 2]> {
@@ -407,6 +425,7 @@ impl Attributes {
             | Attributes::Reduce { computation, .. }
             | Attributes::ReduceWindow { computation, .. }
             | Attributes::Sort { computation, .. }
+            | Attributes::Scan(ScanConfig { computation, .. })
             | Attributes::Call(computation)
             | Attributes::Map(computation) => SmallVec::from_slice(&[*computation]),
             Attributes::SelectAndScatter { select, scatter, .. } => {
@@ -425,6 +444,7 @@ impl Attributes {
             | Attributes::Reduce { computation, .. }
             | Attributes::ReduceWindow { computation, .. }
             | Attributes::Sort { computation, .. }
+            | Attributes::Scan(ScanConfig { computation, .. })
             | Attributes::Call(computation)
             | Attributes::Map(computation) => *computation = replace(*computation),
             Attributes::SelectAndScatter { select, scatter, .. } => {

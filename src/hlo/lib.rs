@@ -21,8 +21,8 @@ mod view;
 
 pub use attributes::{
     Attributes, CheckConfig, ConvolutionConfig, ConvolutionDims, Direction, DotDims, FftKind, GatherDims,
-    PadConfig, PadDimension, RngAlgorithm, ScatterDims, TransposeKind, TriangularSolveOptions, Window,
-    WindowDimension,
+    PadConfig, PadDimension, RngAlgorithm, ScanConfig, ScatterDims, TransposeKind, TriangularSolveOptions,
+    Window, WindowDimension,
 };
 pub use builder::{Builder, FromF64, Op, broadcast_dims, reducer_name, scalar_tensor};
 pub use evaluator::Program;
@@ -30,5 +30,5 @@ pub use module::{Computation, ComputationId, Instruction, InstructionId, Module,
 pub use opcode::{ALL as OPCODES, Arity, Class, Opcode, Types};
 pub use shape::{ArrayShape, Dims, HloShape, type_from_name, type_name};
 pub use shape_rules::{Query, infer};
-pub use text::{parse, print};
+pub use text::{html, parse, print, svg};
 pub use verifier::verify;

@@ -212,6 +212,7 @@ opcodes! {
     RoundNearestAfz "round-nearest-afz" Exactly(1) Unary Float;
     RoundNearestEven "round-nearest-even" Exactly(1) Unary Float;
     Rsqrt "rsqrt" Exactly(1) Unary Inexact;
+    Scan "scan" AtLeast(1) Control Any;
     Scatter "scatter" AtLeast(3) Movement Any;
     Select "select" Exactly(3) Elementwise Any;
     SelectAndScatter "select-and-scatter" Exactly(3) Contraction Any;

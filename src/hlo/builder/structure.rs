@@ -1,7 +1,7 @@
 //! Instructions that call computations, build tuples, check values, or give values from outside.
 
 use super::{Builder, Op};
-use crate::attributes::{Attributes, CheckConfig, RngAlgorithm};
+use crate::attributes::{Attributes, CheckConfig, RngAlgorithm, ScanConfig};
 use crate::module::ComputationId;
 use crate::opcode::Opcode;
 use crate::shape::HloShape;
@@ -11,6 +11,28 @@ impl Builder {
     /// Applies `body` to the state while `condition` holds.
     pub fn while_loop(&mut self, condition: ComputationId, body: ComputationId, init: Op) -> Result<Op> {
         self.emit(Opcode::While, &[init], Attributes::While { condition, body })
+    }
+
+    /// Applies a computation at each place along an axis; see [`ScanConfig`]. `sequences` are cut into slices.
+    pub fn scan(
+        &mut self,
+        sequences: &[Op],
+        carries: &[Op],
+        dimension: usize,
+        reverse: bool,
+        computation: ComputationId,
+    ) -> Result<Op> {
+        let config = ScanConfig {
+            dimension: dimension as i64,
+            num_carries: carries.len() as i64,
+            reverse,
+            computation,
+        };
+        self.emit(
+            Opcode::Scan,
+            &[sequences, carries].concat(),
+            Attributes::Scan(config),
+        )
     }
 
     /// The result of one branch on its argument: that of number `index` (the last one when out of range), or, for a

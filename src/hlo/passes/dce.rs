@@ -13,7 +13,12 @@ pub fn must_stay(instruction: &Instruction) -> bool {
     instruction.opcode.has_side_effect()
         || matches!(
             instruction.opcode,
-            Opcode::Parameter | Opcode::While | Opcode::Conditional | Opcode::Call | Opcode::Fusion
+            Opcode::Parameter
+                | Opcode::Scan
+                | Opcode::While
+                | Opcode::Conditional
+                | Opcode::Call
+                | Opcode::Fusion
         )
 }
 

@@ -1,7 +1,7 @@
 //! Opcodes that call computations, build tuples or check values.
 
-use super::{Query, wrong_attributes};
-use crate::attributes::Attributes;
+use super::{Query, array_or_tuple, axis, wrong_attributes};
+use crate::attributes::{Attributes, ScanConfig};
 use crate::module::ComputationId;
 use crate::opcode::Opcode;
 use crate::shape::{ArrayShape, HloShape};
@@ -10,6 +10,7 @@ use ff_tensor::{DataType, Result, bail, ensure, status};
 pub(super) fn infer(query: &Query) -> Result<HloShape> {
     match (query.opcode, query.attributes) {
         (Opcode::While, Attributes::While { condition, body }) => while_loop(query, *condition, *body),
+        (Opcode::Scan, Attributes::Scan(config)) => scan(query, config),
         (Opcode::Conditional, Attributes::Branches(branches)) => conditional(query, branches),
         (Opcode::Call | Opcode::Fusion, Attributes::Call(computation)) => {
             let callee = query.called(*computation)?;
@@ -69,6 +70,65 @@ fn while_loop(query: &Query, condition: ComputationId, body: ComputationId) -> R
         body.result
     );
     Ok(state.clone())
+}
+
+fn scan(query: &Query, config: &ScanConfig) -> Result<HloShape> {
+    let arrays = query.arrays()?;
+    let carried = usize::try_from(config.num_carries).unwrap_or(usize::MAX);
+    ensure!(
+        carried < arrays.len(),
+        InvalidArgument,
+        "A scan of {} operands cannot carry {}",
+        arrays.len(),
+        config.num_carries
+    );
+    let (sequences, carries) = arrays.split_at(arrays.len() - carried);
+    let mut expected: Vec<HloShape> = Vec::with_capacity(arrays.len());
+    let mut extent = None;
+    for sequence in sequences {
+        let along = axis(config.dimension, sequence.rank(), "Scanned dimension")?;
+        let mut slice = (*sequence).clone();
+        let own = slice.dims.remove(along);
+        ensure!(
+            *extent.get_or_insert(own) == own,
+            InvalidArgument,
+            "Scanned operands have different extents along dimension {along}: {sequences:?}"
+        );
+        expected.push(slice.into());
+    }
+    expected.extend(carries.iter().map(|&carry| carry.clone().into()));
+    let callee = query.called(config.computation)?;
+    let shape = callee.program_shape();
+    ensure!(
+        shape.parameters == expected,
+        InvalidArgument,
+        "Scanned computation {} takes {:?}, expected {expected:?}",
+        callee.name,
+        shape.parameters
+    );
+    let mut results: Vec<ArrayShape> = shape.result.leaves().into_iter().cloned().collect();
+    let flat = match &shape.result {
+        HloShape::Array(_) => true,
+        HloShape::Tuple(elements) => elements.iter().all(|element| !element.is_tuple()),
+    };
+    let outputs = results
+        .len()
+        .checked_sub(carried)
+        .filter(|&outputs| flat && outputs + carried > 0);
+    let carries_fit = outputs.is_some_and(|outputs| results[outputs..].iter().eq(carries.iter().copied()));
+    let (Some(outputs), true) = (outputs, carries_fit) else {
+        bail!(
+            InvalidArgument,
+            "Scanned computation {} gives {}, which does not end in the carried {carries:?}",
+            callee.name,
+            shape.result
+        );
+    };
+    for output in &mut results[..outputs] {
+        let along = axis(config.dimension, output.rank() + 1, "Scanned dimension")?;
+        output.dims.insert(along, extent.unwrap_or(0));
+    }
+    Ok(array_or_tuple(results))
 }
 
 fn conditional(query: &Query, branches: &[ComputationId]) -> Result<HloShape> {

@@ -69,7 +69,7 @@ fn dispatch(query: &Query) -> Result<HloShape> {
         Gather | Scatter | Sort | TopK => indexing::infer(query),
         Dot | Reduce | Fft | Cholesky | TriangularSolve => contraction::infer(query),
         Convolution | ReduceWindow | SelectAndScatter => window::infer(query),
-        While | Conditional | Call | Fusion | Map | Tuple | GetTupleElement | OptBarrier | Check => {
+        While | Conditional | Scan | Call | Fusion | Map | Tuple | GetTupleElement | OptBarrier | Check => {
             control::infer(query)
         }
         _ => elementwise::infer(query),

@@ -209,6 +209,12 @@ fn print_others(w: &mut Writer, opcode: Opcode, attributes: &Attributes) {
             w.computation("condition", *condition);
             w.computation("body", *body);
         }
+        Attributes::Scan(config) => {
+            w.list("dimensions", &[config.dimension]);
+            w.put("num_carries", config.num_carries);
+            w.flag("is_reverse", config.reverse);
+            w.computation("to_apply", config.computation);
+        }
         Attributes::Branches(branches) => {
             let names: Vec<String> = branches
                 .iter()

@@ -16,6 +16,7 @@ mod attributes;
 mod literal;
 mod parse_attributes;
 mod parser;
+mod picture;
 mod printer;
 
 #[cfg(test)]
@@ -23,4 +24,5 @@ mod tests;
 
 pub(crate) use literal::format_element;
 pub use parser::parse;
+pub use picture::{html, svg};
 pub use printer::{PrintOptions, print, print_with};

@@ -4,7 +4,7 @@ use super::attributes::{ALGORITHMS, CODES, DIRECTIONS, FFT_KINDS, TRANSPOSES};
 use super::parser::{balanced, split_commas, unquote};
 use crate::attributes::{
     Attributes, CheckConfig, ConvolutionConfig, ConvolutionDims, DotDims, GatherDims, PadDimension,
-    ScatterDims, TriangularSolveOptions, Window, WindowDimension,
+    ScanConfig, ScatterDims, TriangularSolveOptions, Window, WindowDimension,
 };
 use crate::module::ComputationId;
 use crate::opcode::{Class, Opcode};
@@ -209,6 +209,12 @@ fn parse_others(opcode: Opcode, raw: &Raw) -> Result<Attributes> {
             condition: raw.computation("condition")?,
             body: raw.computation("body")?,
         },
+        Opcode::Scan => Attributes::Scan(ScanConfig {
+            dimension: raw.single("dimensions")?,
+            num_carries: raw.number("num_carries")?,
+            reverse: raw.flag("is_reverse")?,
+            computation: raw.computation("to_apply")?,
+        }),
         Opcode::Conditional => {
             let (inside, _) = balanced(raw.get("branch_computations")?)?;
             let names = split_commas(inside).into_iter();

@@ -140,6 +140,17 @@ fn structure(b: &mut Builder, x: Op) -> Result<Op> {
         b.constant_scalar(Bool::FALSE)
     })?;
     b.while_loop(never, same, x)?;
+    let row = ArrayShape::new(F, &[3]);
+    let sums = b.computation("sums", |b| {
+        let (slice, sum) = (
+            b.parameter(0, row.clone(), "slice")?,
+            b.parameter(1, row.clone(), "sum")?,
+        );
+        let sum = b.add(slice, sum)?;
+        b.tuple(&[sum, sum])
+    })?;
+    let start = b.full(F, &[3], 0.0)?;
+    b.scan(&[x], &[start], 0, true, sums)?;
     let index = b.scalar(DataType::INT32, 1.0)?;
     b.conditional(index, &[(same, x), (same, x)])?;
     b.call(same, &[x])?;

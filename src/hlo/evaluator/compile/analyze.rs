@@ -325,5 +325,8 @@ fn live_instructions(computation: &Computation) -> Vec<bool> {
 
 /// Whether the instruction runs computations that may hold checks.
 fn calls_check(instruction: &Instruction) -> bool {
-    matches!(instruction.opcode, Opcode::While | Opcode::Conditional)
+    matches!(
+        instruction.opcode,
+        Opcode::Scan | Opcode::While | Opcode::Conditional
+    )
 }

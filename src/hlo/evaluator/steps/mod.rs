@@ -18,6 +18,7 @@ mod pool;
 mod reduce;
 mod reduce_typed;
 mod rng;
+mod scan;
 mod scatter;
 mod select_scatter;
 mod sort;
@@ -127,6 +128,7 @@ pub(super) fn kernel(
         (Opcode::While, Attributes::While { condition, body }) => {
             control::while_loop(compiler, *condition, *body)
         }
+        (Opcode::Scan, Attributes::Scan(config)) => scan::kernel(compiler, computation, instruction, config),
         (Opcode::CustomCall, Attributes::CustomCall { target, .. }) => {
             bail!(
                 Unimplemented,

@@ -63,6 +63,37 @@ fn a_chain_is_one_step_and_reuses_its_input() {
 }
 
 #[test]
+fn scans_stack_results_and_carry_values() {
+    let x = tensor(&[2, 3], &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]);
+    let start = tensor(&[2], &[10.0f32, 20.0]);
+    for (reverse, expected, last) in [
+        (false, [11.0f32, 13.0, 16.0, 24.0, 29.0, 35.0], [16.0f32, 35.0]),
+        (true, [16.0, 15.0, 13.0, 35.0, 31.0, 26.0], [16.0, 35.0]),
+    ] {
+        let mut b = Builder::new("scan");
+        let column = crate::ArrayShape::new(DataType::FLOAT, &[2]);
+        let sequence = b
+            .parameter(0, crate::ArrayShape::new(DataType::FLOAT, &[2, 3]), "x")
+            .unwrap();
+        let init = b.parameter(1, column.clone(), "init").unwrap();
+        let body = b.computation("body", |b| {
+            let (slice, sum) = (
+                b.parameter(0, column.clone(), "slice")?,
+                b.parameter(1, column.clone(), "sum")?,
+            );
+            let sum = b.add(sum, slice)?;
+            b.tuple(&[sum, sum])
+        });
+        let root = b.scan(&[sequence], &[init], 1, reverse, body.unwrap()).unwrap();
+        let module = b.finish(root).unwrap();
+        crate::verify(&module).unwrap();
+        let results = run(&module, vec![x.deep_copy().unwrap(), start.deep_copy().unwrap()]);
+        assert_eq!(results[0].as_slice::<f32>().unwrap(), expected);
+        assert_eq!(results[1].as_slice::<f32>().unwrap(), last);
+    }
+}
+
+#[test]
 fn broadcasts_and_counters_are_read_in_place() {
     let x = tensor(&[2, 3], &[1.0f32, 2.0, 3.0, 4.0, 5.0, 6.0]);
     let bias = tensor(&[3], &[10.0f32, 20.0, 30.0]);

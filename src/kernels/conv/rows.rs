@@ -3,7 +3,7 @@
 
 use super::Convolution;
 use crate::elementwise::cost;
-use crate::gemm::{Element, RowPointers, RowSource};
+use crate::gemm::{Element, MAX_ROWS, RowPointers, RowSource};
 use crate::memory::SharedMut;
 use crate::pool::ThreadPool;
 use std::ops::Range;
@@ -66,15 +66,35 @@ impl<'a, T: Element> Gather<'a, T> {
         Gather { channel, ..*self }
     }
 
-    /// Image, and position of the first window element in the data along each axis (negative in padding).
-    fn origin(&self, row: usize) -> (usize, [isize; 3]) {
+    /// Image, and position of the first window element in the data along each axis (negative in padding), of the rows
+    /// from `row` on.
+    fn origins(&self, row: usize, origins: &mut [(isize, [isize; 3])]) {
         let axes = &self.shape.axes;
-        let (rest, x) = (row / axes[2].output, row % axes[2].output);
-        let (rest, y) = (rest / axes[1].output, rest % axes[1].output);
-        let (image, z) = (rest / axes[0].output, rest % axes[0].output);
-        let low = |axis: usize| if self.zeros.is_some() { axes[axis].low } else { 0 };
-        let at = |axis: usize, o: usize| (o * axes[axis].stride) as isize - low(axis);
-        (image, [at(0, z), at(1, y), at(2, x)])
+        let (rest, mut x) = (row / axes[2].output, row % axes[2].output);
+        let (rest, mut y) = (rest / axes[1].output, rest % axes[1].output);
+        let (mut image, mut z) = (rest / axes[0].output, rest % axes[0].output);
+        let low = axes.map(|axis| if self.zeros.is_some() { axis.low } else { 0 });
+        for origin in origins {
+            let at = |axis: usize, o: usize| (o * axes[axis].stride) as isize - low[axis];
+            *origin = (image as isize, [at(0, z), at(1, y), at(2, x)]);
+            x += 1;
+            if x == axes[2].output {
+                (x, y) = (0, y + 1);
+            }
+            if y == axes[1].output {
+                (y, z) = (0, z + 1);
+            }
+            if z == axes[0].output {
+                (z, image) = (0, image + 1);
+            }
+        }
+    }
+
+    /// The window position where a segment starts; the last one counts segments of a row.
+    fn window_place(&self, segment: usize, per_row: usize) -> (usize, usize, usize) {
+        let (rest, wx) = (segment / per_row.max(1), segment % per_row.max(1));
+        let window = self.shape.axes[1].window.max(1);
+        (rest / window, rest % window, wx)
     }
 }
 
@@ -102,23 +122,33 @@ impl<T: Element> RowSource<T> for Gather<'_, T> {
         let [e0, e1, e2] = self.extents.map(|e| e as isize);
         let channels = self.shape.in_channels as isize;
         let per_row = a2.window / self.taps.max(1);
-        for (i, row) in rows.enumerate() {
-            let (image, [z, y, x]) = self.origin(row);
-            let first = image as isize * e0;
-            for (pointers, segment) in table.iter_mut().zip(segments.clone()) {
-                let (rest, wx) = (segment / per_row, segment % per_row);
-                let (wz, wy) = (rest / a1.window, rest % a1.window);
-                let z = z + (wz * a0.window_dilation) as isize;
-                let y = y + (wy * a1.window_dilation) as isize;
-                let x = x + (wx * a2.window_dilation) as isize;
+        // Image and first window element of each row; divisions once, then counted on.
+        let mut origins = [(0, [0; 3]); MAX_ROWS];
+        let count = rows.len().min(MAX_ROWS);
+        self.origins(rows.start, &mut origins[..count]);
+        let (channel, term) = (self.channel + term, term);
+        let (mut wz, mut wy, mut wx) = self.window_place(segments.start, per_row);
+        for pointers in table.iter_mut().take(segments.len()) {
+            let dz = (wz * a0.window_dilation) as isize;
+            let dy = (wy * a1.window_dilation) as isize;
+            let dx = (wx * a2.window_dilation) as isize;
+            for (pointer, &(image, [z, y, x])) in pointers.iter_mut().zip(&origins[..count]) {
+                let (z, y, x) = (z + dz, y + dy, x + dx);
                 let inside = (0..e0).contains(&z) && (0..e1).contains(&y) && (0..e2).contains(&x);
-                pointers[i] = match self.zeros {
+                *pointer = match self.zeros {
                     Some(zeros) if !inside => zeros.as_ptr().wrapping_add(term),
                     _ => {
-                        let at = (((first + z) * e1 + y) * e2 + x) * channels;
-                        self.data.as_ptr().wrapping_add(at as usize + self.channel + term)
+                        let at = (((image * e0 + z) * e1 + y) * e2 + x) * channels;
+                        self.data.as_ptr().wrapping_add(at as usize + channel)
                     }
                 };
+            }
+            wx += 1;
+            if wx == per_row {
+                (wx, wy) = (0, wy + 1);
+            }
+            if wy == a1.window {
+                (wy, wz) = (0, wz + 1);
             }
         }
     }

@@ -84,22 +84,25 @@ where
     // SAFETY: the function's contract.
     unsafe {
         let mut sums = [[S::splat(S::Element::default()); NV]; MR];
-        let mut b = tile.b;
+        let (mut b, a_step, b_step) = (tile.b, tile.a_step, tile.b_step);
         for rows in tile.segments {
+            // Addresses and sums are indexed, never iterated over by reference, so that they stay in registers.
+            let mut starts = [std::ptr::null(); MR];
+            starts.copy_from_slice(&rows[..MR]);
             let mut at = 0;
             for _ in 0..tile.segment {
                 let mut columns = [S::splat(S::Element::default()); NV];
-                for (v, column) in columns.iter_mut().enumerate() {
-                    *column = S::load(b.add(v * S::LANES));
+                for v in 0..NV {
+                    columns[v] = S::load(b.add(v * S::LANES));
                 }
-                for (i, sum) in sums.iter_mut().enumerate() {
-                    let a = S::splat(*rows[i].add(at));
+                for i in 0..MR {
+                    let a = S::splat(*starts[i].add(at));
                     for v in 0..NV {
-                        sum[v] = S::fma(a, columns[v], sum[v]);
+                        sums[i][v] = S::fma(a, columns[v], sums[i][v]);
                     }
                 }
-                at += tile.a_step;
-                b = b.add(tile.b_step);
+                at += a_step;
+                b = b.add(b_step);
             }
         }
         // A copy, so that the sums above are never asked for by number and stay in registers: measured 2.5 times faster.

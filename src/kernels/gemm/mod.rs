@@ -25,7 +25,7 @@ pub use kernel::Element;
 pub use pack::PackedB;
 
 pub(crate) use driver::{Panels, Product, RowSource};
-pub(crate) use kernel::{Kernels, RowPointers};
+pub(crate) use kernel::{Kernels, MAX_ROWS, RowPointers};
 pub(crate) use pack::{pack_b, packed_len};
 
 use crate::pool::ThreadPool;

@@ -3,7 +3,7 @@
 # Input: TENSORFLOW_PREFIX, the folder with include/ and lib/; TENSORFLOW_IMPORT_GLOBAL, set where the targets must be
 # seen by the whole project.
 #
-# All targets of a kind are one library: the C functions and the C++ headers need nothing else.
+# All targets of a kind are one library: the C functions are all in it.
 
 if(TARGET TensorFlow::tensorflow)
   return()

@@ -2,23 +2,35 @@
 
 use crate::math::gradients::{binary, typed};
 use ff_hlo::{Builder, Op as HloOp, Opcode};
-use ff_op::{Gradient, GradientContext, Kernel, LowerContext, Op, OutputRef, ShapeContext};
+use ff_kernels::softmax::softmax as softmax_rows;
+use ff_op::{Gradient, GradientContext, Kernel, KernelContext, LowerContext, Op, OutputRef, ShapeContext};
 use ff_tensor::{DataType, Result, Tensor};
 
 static SOFTMAX: Op = Op {
     name: "Softmax",
     shape,
-    kernels: &[Kernel::FROM_LOWERING],
+    kernels: &[
+        Kernel::native(|context| row_by_row(context, false)).for_types(NATIVE),
+        Kernel::FROM_LOWERING,
+    ],
     lower: Some(|context| lower(context, softmax)),
     gradient: Gradient::Fn(softmax_gradient),
     ..Op::PURE
 };
 static LOG_SOFTMAX: Op = Op {
     name: "LogSoftmax",
+    kernels: &[
+        Kernel::native(|context| row_by_row(context, true)).for_types(NATIVE),
+        Kernel::FROM_LOWERING,
+    ],
     lower: Some(|context| lower(context, log_softmax)),
     gradient: Gradient::Fn(log_softmax_gradient),
     ..SOFTMAX
 };
+
+/// Types with a native kernel: each row is read once from memory, where the lowering makes three passes over all rows
+/// (measured 2 to 4 times faster on ten million elements).
+const NATIVE: &[(&str, &[DataType])] = &[("T", &[DataType::FLOAT, DataType::DOUBLE])];
 
 /// Every op of this file.
 pub static OPS: &[&Op] = &[&SOFTMAX, &LOG_SOFTMAX];
@@ -27,6 +39,20 @@ fn shape(context: &mut ShapeContext) -> Result<()> {
     let shape = context.input_with_rank_at_least(0, 1)?;
     context.set_output(0, shape);
     Ok(())
+}
+
+fn row_by_row(context: &mut KernelContext, logarithm: bool) -> Result<()> {
+    let input = context.input(0)?.clone();
+    let mut output = context.allocate_output(0)?;
+    let width = input.dims().last().map_or(0, |&extent| extent as usize);
+    let pool = context.pool();
+    if input.num_elements() > 0 {
+        crate::match_type!(input.dtype(), (f32, f64), T => {
+            softmax_rows(pool, input.as_slice::<T>()?, width, output.as_mut_slice::<T>()?, logarithm);
+            Ok(())
+        })?;
+    }
+    context.set_output(0, output)
 }
 
 fn lower(context: &mut LowerContext, emit: fn(&mut Builder, HloOp) -> Result<HloOp>) -> Result<()> {

@@ -4,6 +4,7 @@ use crate::functions::signature_of;
 use crate::{FunctionBody, FunctionLibrary};
 use ff_hlo::{Builder, Op as HloOp};
 use ff_op::{Callable, FunctionHost, FunctionRef, FunctionSignature, HandleShapes, OutputRef, Registry};
+use ff_platform::threads;
 use ff_tensor::{PartialShape, Result, status};
 use std::cell::Cell;
 use std::sync::Arc;
@@ -58,10 +59,12 @@ impl FunctionHost for LibraryHost<'_> {
                 Vec::new(),
             ));
         }
-        DEPTH.set(depth + 1);
-        let body = FunctionBody::with_shapes(self.registry, self.library, function, arguments, handles);
-        DEPTH.set(depth);
-        let body = body?;
+        let body = threads::with_stack(|| {
+            let before = DEPTH.replace(depth + 1);
+            let body = FunctionBody::with_shapes(self.registry, self.library, function, arguments, handles);
+            DEPTH.set(before);
+            body
+        })?;
         let shapes = body
             .results()
             .iter()

@@ -9,6 +9,7 @@ use ff_hlo::{Builder, Op as HloOp};
 use ff_op::{
     Effects, FunctionHost, LowerContext, NodeInfo, OutputRef, RunOneHost, ShapeContext, ShapeHost, run_one,
 };
+use ff_platform::threads;
 use ff_tensor::{PartialShape, Result, Shape, Tensor, ensure, status};
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
@@ -52,6 +53,19 @@ impl FunctionBody {
         functions: &dyn FunctionHost,
     ) -> Result<Vec<HloOp>> {
         let _nested = Nested::enter()?;
+        let depth = DEPTH.get();
+        threads::with_stack(|| {
+            DEPTH.set(depth);
+            self.lower_here(builder, arguments, functions)
+        })
+    }
+
+    fn lower_here(
+        &self,
+        builder: &mut Builder,
+        arguments: &[HloOp],
+        functions: &dyn FunctionHost,
+    ) -> Result<Vec<HloOp>> {
         ensure!(
             arguments.len() == self.arguments().len(),
             InvalidArgument,

@@ -128,7 +128,11 @@ fn hash(device: DeviceName, attrs: &Attrs, types: &InputTypes) -> u64 {
 
 impl EagerKernel {
     /// Runs the kernel to its end, also one that waits.
-    pub fn run(&self, host: &EagerHost, mut inputs: Inputs) -> Result<Outputs> {
+    pub fn run(&self, host: &EagerHost, inputs: Inputs) -> Result<Outputs> {
+        ff_platform::threads::with_stack(|| self.run_here(host, inputs))
+    }
+
+    fn run_here(&self, host: &EagerHost, mut inputs: Inputs) -> Result<Outputs> {
         if self.executable.is_asynchronous() {
             return self.wait(host, inputs.into_vec());
         }

@@ -9,8 +9,9 @@ use ff_hlo::{Builder, Op as HloOp};
 use ff_op::{
     Callable, FunctionHost, FunctionRef, FunctionSignature, HandleShapes, KernelHost, Registry, Runner, Value,
 };
+use ff_platform::threads;
 use ff_proto::FunctionDefLibrary;
-use ff_tensor::{PartialShape, Result, Tensor, ensure, status};
+use ff_tensor::{PartialShape, Result, Tensor, ensure};
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
@@ -19,11 +20,9 @@ use std::sync::{Arc, OnceLock};
 /// How deep function calls may nest before a step is refused.
 const MAX_DEPTH: usize = 200;
 
-/// So many nested calls use one stack; deeper ones go on on a thread of their own, so that callers need no large stack.
+/// So many nested calls use one stack at most; deeper ones go on on a thread of their own, so that callers need no large
+/// stack.
 const CALLS_PER_STACK: usize = 16;
-
-/// Bytes of such a thread's stack.
-const STACK: usize = 8 << 20;
 
 /// The functions of one graph, as the ops of its sessions see them.
 pub struct Functions {
@@ -123,33 +122,19 @@ impl Callable for Function {
         let _nested = Nested::enter(&self.name)?;
         let plan = self.plan(host)?;
         let depth = DEPTH.get();
-        if !depth.is_multiple_of(CALLS_PER_STACK) {
+        if !depth.is_multiple_of(CALLS_PER_STACK) && threads::has_stack() {
             return executor::run(plan, arguments, host, trace_of(host));
         }
-        let go_on = || {
+        threads::on_new_stack(|| {
             DEPTH.set(depth);
             executor::run(plan, arguments, host, trace_of(host))
-        };
-        std::thread::scope(|scope| {
-            let thread = std::thread::Builder::new()
-                .stack_size(STACK)
-                .spawn_scoped(scope, go_on);
-            let thread = thread.map_err(|error| {
-                status!(
-                    ResourceExhausted,
-                    "No thread for the nested calls of {}: {error}",
-                    self.name
-                )
-            })?;
-            thread
-                .join()
-                .unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
     }
 
     fn runner<'a>(&'a self, host: &'a dyn KernelHost) -> Result<Box<dyn Runner + 'a>> {
         // Where a thread of its own may be needed, each run decides.
-        if (DEPTH.get() + 1).is_multiple_of(CALLS_PER_STACK) || DEPTH.get() + 1 >= MAX_DEPTH {
+        let next = DEPTH.get() + 1;
+        if next.is_multiple_of(CALLS_PER_STACK) || next >= MAX_DEPTH || !threads::has_stack() {
             return Ok(Box::new(EachRun { function: self, host }));
         }
         let plan = self.plan(host)?;

@@ -139,3 +139,71 @@ fn calls_on_a_device_of_this_process() {
     let error = call("/device:GPU:0").err().unwrap();
     assert_eq!(error.code(), Code::InvalidArgument);
 }
+
+/// `f0(x) = -x`, `f1(x) = f0(x)`, ..: each calls the one before, or chooses it on both sides, or is it in a loop's place.
+fn nested(levels: usize, call: &str) -> String {
+    let mut functions = String::from(
+        r#"function {
+            signature { name: "f0" input_arg { name: "x" type: DT_FLOAT } output_arg { name: "y" type: DT_FLOAT } }
+            node_def { name: "negate" op: "Neg" input: "x" attr { key: "T" value { type: DT_FLOAT } } }
+            ret { key: "y" value: "negate:y:0" }
+        }"#,
+    );
+    for level in 1..levels {
+        let call = call.replace("INNER", &format!("f{}", level - 1));
+        functions += &format!(
+            r#"function {{
+                signature {{ name: "f{level}" input_arg {{ name: "x" type: DT_FLOAT }} output_arg {{ name: "y" type: DT_FLOAT }} }}
+                node_def {{ name: "call" {call} }}
+                ret {{ key: "y" value: "call:output:0" }}
+                attr {{ key: "_noinline" value {{ b: true }} }}
+            }}"#
+        );
+    }
+    let outer = levels - 1;
+    format!(
+        r#"library {{ {functions} }}
+        node {{ name: "x" op: "Placeholder" attr {{ key: "dtype" value {{ type: DT_FLOAT }} }} }}
+        node {{ name: "y" op: "f{outer}" input: "x" }}
+        versions {{ producer: 1000 }}"#
+    )
+}
+
+#[test]
+fn small_stacks_are_enough_for_functions() {
+    let one = |name: &str| format!(r#"attr {{ key: "{name}" value {{ list {{ type: DT_FLOAT }} }} }}"#);
+    let function = |name: &str| format!(r#"attr {{ key: "{name}" value {{ func {{ name: "INNER" }} }} }}"#);
+    let types = one("Tin") + &one("Tout");
+    let call = format!(
+        r#"op: "StatefulPartitionedCall" input: "x" {types} {}"#,
+        function("f")
+    );
+    let choice = format!(
+        r#"op: "If" input: "x" input: "x" attr {{ key: "Tcond" value {{ type: DT_FLOAT }} }} {types} {} {}"#,
+        function("then_branch"),
+        function("else_branch")
+    );
+    for call in [call, choice] {
+        let def: GraphDef = ff_proto::text::parse(&nested(60, &call)).unwrap();
+        let on_small_stack = move || {
+            let mut graph = Graph::new(ff_ops::registry());
+            import_graph_def(&mut graph, def, &ImportOptions::default()).unwrap();
+            let output = |name: &str| OutputRef {
+                node: graph.find(name).unwrap(),
+                index: 0,
+            };
+            let (feeds, fetches) = ([(output("x"), Tensor::scalar(2.0f32).unwrap())], [output("y")]);
+            let session = Session::new(Arc::new(Mutex::new(graph)), SessionOptions::default()).unwrap();
+            let request = RunRequest {
+                feeds: &feeds,
+                fetches: &fetches,
+                targets: &[],
+                options: None,
+                want_metadata: false,
+            };
+            session.run(&request).unwrap().outputs[0].single::<f32>().unwrap()
+        };
+        let thread = std::thread::Builder::new().stack_size(128 << 10);
+        assert_eq!(thread.spawn(on_small_stack).unwrap().join().unwrap(), -2.0);
+    }
+}

@@ -344,8 +344,8 @@ impl Tensor {
     /// The elements as `i64`, for int32 and int64 tensors: shapes, axes, indices. INVALID_ARGUMENT otherwise.
     pub fn to_i64_vec(&self) -> Result<Vec<i64>> {
         match self.dtype {
-            DataType::INT32 => Ok(self.as_slice::<i32>()?.iter().map(|&x| i64::from(x)).collect()),
-            DataType::INT64 => Ok(self.as_slice::<i64>()?.to_vec()),
+            DataType::INT32 => collected(self.as_slice::<i32>()?.iter().map(|&x| i64::from(x))),
+            DataType::INT64 => collected(self.as_slice::<i64>()?.iter().copied()),
             other => Err(status!(InvalidArgument, "Expected int32 or int64, got {other}")),
         }
     }
@@ -442,6 +442,16 @@ fn filled<T: Default + Clone>(shape: &Shape) -> Result<Vec<T>> {
         .try_reserve_exact(count)
         .map_err(|_| status!(ResourceExhausted, "OOM when allocating tensor with shape{shape}"))?;
     values.resize(count, T::default());
+    Ok(values)
+}
+
+/// What an iterator that knows its length gives. RESOURCE_EXHAUSTED when memory is out.
+fn collected<T>(items: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>> {
+    let (count, mut values) = (items.len(), Vec::new());
+    values
+        .try_reserve_exact(count)
+        .map_err(|_| status!(ResourceExhausted, "OOM when allocating {count} elements"))?;
+    values.extend(items);
     Ok(values)
 }
 

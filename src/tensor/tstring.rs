@@ -7,6 +7,7 @@
 //!
 //! The inline functions of `tensorflow/c/tf_tstring.h` work on the same bytes. Little-endian machines only.
 
+use crate::{Result, status};
 use std::fmt;
 
 const SMALL: u64 = 0;
@@ -111,31 +112,67 @@ impl TString {
     }
 }
 
-impl From<&[u8]> for TString {
-    fn from(bytes: &[u8]) -> TString {
-        let mut string = TString::new();
-        if bytes.len() <= SMALL_CAPACITY {
-            let start = (&raw mut string.words).cast::<u8>();
-            // SAFETY: one length byte and up to 22 bytes fit the 24 of the string.
+impl TString {
+    /// The bytes of all parts, one after the other. RESOURCE_EXHAUSTED when memory is out.
+    pub fn concatenated(parts: &[&[u8]]) -> Result<TString> {
+        let len = parts
+            .iter()
+            .fold(0usize, |len, part| len.saturating_add(part.len()));
+        // The length has two bits less than a word.
+        let fits = len < usize::MAX >> 3;
+        let (mut string, start) = fits
+            .then(|| TString::of_len(len))
+            .flatten()
+            .ok_or_else(|| status!(ResourceExhausted, "OOM when allocating a string of {len} bytes"))?;
+        let mut to = start.unwrap_or_else(|| string.small_start());
+        for part in parts {
+            // SAFETY: the string has room for `len` bytes, the sum of all parts.
             unsafe {
-                *start = (bytes.len() << 2) as u8;
-                std::ptr::copy_nonoverlapping(bytes.as_ptr(), start.add(1), bytes.len());
+                std::ptr::copy_nonoverlapping(part.as_ptr(), to, part.len());
+                to = to.add(part.len());
             }
-            return string;
         }
-        let capacity = (bytes.len() + 1).next_multiple_of(16) - 1;
-        // SAFETY: a fresh block of `capacity + 1` bytes receives `len` bytes and a NUL; C code frees it by `free`.
-        unsafe {
+        Ok(string)
+    }
+
+    /// A string of `len` bytes that are to be written, and where they begin if that is outside the string. None when
+    /// memory is out.
+    fn of_len(len: usize) -> Option<(TString, Option<*mut u8>)> {
+        let mut string = TString::new();
+        if len <= SMALL_CAPACITY {
+            string.words[0] = (len as u64) << 2;
+            return Some((string, None));
+        }
+        let capacity = (len + 1).next_multiple_of(16) - 1;
+        // SAFETY: a fresh block of `capacity + 1` bytes has room for `len` bytes and a NUL; C code frees it by `free`.
+        let data = unsafe {
             let data = libc::malloc(capacity + 1).cast::<u8>();
             if data.is_null() {
-                std::alloc::handle_alloc_error(
-                    std::alloc::Layout::array::<u8>(capacity + 1).unwrap_or(std::alloc::Layout::new::<u64>()),
-                );
+                return None;
             }
-            std::ptr::copy_nonoverlapping(bytes.as_ptr(), data, bytes.len());
-            *data.add(bytes.len()) = 0;
-            string.words = [(bytes.len() as u64) << 2 | LARGE, capacity as u64, data as u64];
-        }
+            *data.add(len) = 0;
+            data
+        };
+        string.words = [(len as u64) << 2 | LARGE, capacity as u64, data as u64];
+        Some((string, Some(data)))
+    }
+
+    /// Where the bytes of the small form are.
+    fn small_start(&mut self) -> *mut u8 {
+        // SAFETY: the bytes follow the length byte within the 24 of the string.
+        unsafe { (&raw mut self.words).cast::<u8>().add(1) }
+    }
+}
+
+impl From<&[u8]> for TString {
+    fn from(bytes: &[u8]) -> TString {
+        let Some((mut string, start)) = TString::of_len(bytes.len()) else {
+            let layout = std::alloc::Layout::array::<u8>(bytes.len());
+            std::alloc::handle_alloc_error(layout.unwrap_or(std::alloc::Layout::new::<u64>()));
+        };
+        let start = start.unwrap_or_else(|| string.small_start());
+        // SAFETY: the string has room for as many bytes.
+        unsafe { std::ptr::copy_nonoverlapping(bytes.as_ptr(), start, bytes.len()) };
         string
     }
 }
@@ -204,6 +241,8 @@ mod tests {
             // SAFETY: `bytes` outlives the view.
             let view = unsafe { TString::view(&bytes) };
             assert_eq!(view, string);
+            let (first, rest) = bytes.split_at(len / 3);
+            assert_eq!(TString::concatenated(&[first, b"", rest]).unwrap(), string);
         }
     }
 }

@@ -44,12 +44,25 @@ fn declared(context: &ShapeContext, index: usize) -> Result<PartialShape> {
 }
 
 /// The sum of variant tensors of one shape: their lists added element by element; an element that one of them lacks is
-/// that of the other. INVALID_ARGUMENT when types, lengths or shapes differ.
+/// that of the other. INVALID_ARGUMENT when types, lengths or shapes differ, RESOURCE_EXHAUSTED for lists within lists more
+/// than [`DEEPEST`] deep.
 pub fn sum(a: &Tensor, b: &Tensor) -> Result<Tensor> {
+    sum_within(a, b, 0)
+}
+
+/// How deep lists within lists are added.
+const DEEPEST: usize = 64;
+
+fn sum_within(a: &Tensor, b: &Tensor, depth: usize) -> Result<Tensor> {
+    ensure!(
+        depth < DEEPEST,
+        ResourceExhausted,
+        "Trying to add lists that are nested more than {DEEPEST} deep"
+    );
     let mut sums = Vec::with_capacity(a.num_elements());
     for (a, b) in a.variants()?.iter().zip(b.variants()?) {
         sums.push(match (a.get::<TensorList>(), b.get::<TensorList>()) {
-            (Some(a), Some(b)) => VariantValue::new(sum_of_lists(a, b)?),
+            (Some(a), Some(b)) => VariantValue::new(sum_of_lists(a, b, depth)?),
             (None, _) => b.clone(),
             (_, None) => a.clone(),
         });
@@ -57,7 +70,7 @@ pub fn sum(a: &Tensor, b: &Tensor) -> Result<Tensor> {
     Tensor::from_variants(a.shape().clone(), sums)
 }
 
-fn sum_of_lists(a: &TensorList, b: &TensorList) -> Result<TensorList> {
+fn sum_of_lists(a: &TensorList, b: &TensorList, depth: usize) -> Result<TensorList> {
     ensure!(
         a.element_type == b.element_type,
         InvalidArgument,
@@ -76,16 +89,16 @@ fn sum_of_lists(a: &TensorList, b: &TensorList) -> Result<TensorList> {
     list.element_shape = a.element_shape.merge(&b.element_shape)?;
     for (slot, other) in list.elements.iter_mut().zip(&b.elements) {
         *slot = match (slot.take(), other) {
-            (Some(own), Some(other)) => Some(sum_of_elements(own, other)?),
+            (Some(own), Some(other)) => Some(sum_of_elements(own, other, depth)?),
             (own, other) => own.or_else(|| other.clone()),
         };
     }
     Ok(list)
 }
 
-fn sum_of_elements(mut a: Tensor, b: &Tensor) -> Result<Tensor> {
+fn sum_of_elements(mut a: Tensor, b: &Tensor, depth: usize) -> Result<Tensor> {
     if a.dtype() == DataType::VARIANT {
-        return sum(&a, b);
+        return sum_within(&a, b, depth + 1);
     }
     ensure!(
         a.shape() == b.shape(),
@@ -102,4 +115,25 @@ fn sum_of_elements(mut a: Tensor, b: &Tensor) -> Result<Tensor> {
         Ok(())
     })?;
     Ok(a)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ff_tensor::Code;
+
+    #[test]
+    fn lists_too_deep_for_the_stack_are_refused() {
+        let mut nested = crate::testing::scalar(1.0f32);
+        for _ in 0..100_000 {
+            let list = TensorList {
+                element_type: nested.dtype(),
+                element_shape: PartialShape::scalar(),
+                max_elements: -1,
+                elements: vec![Some(nested)],
+            };
+            nested = list.into_tensor().unwrap();
+        }
+        assert_eq!(sum(&nested, &nested).unwrap_err().code(), Code::ResourceExhausted);
+    }
 }

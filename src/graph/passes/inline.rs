@@ -4,7 +4,7 @@
 //! Guarantees: nodes of a body that read or write state run after what the call waited for; what waited for the call
 //! waits for the results and for the body's nodes with effects, which run even if no result needs them.
 //! Does not: inline a function into itself, calls nested deeper than [`DEEPEST`] or beyond
-//! [`MOST_NODES`] in all,
+//! [`MOST_NODES`] in all (or [`MOST_COPIES`], without the first copy of each function),
 //! bodies with v1 loops. Such calls stay and run as calls.
 
 use super::cse::is_control_flow;
@@ -14,11 +14,13 @@ use crate::gradients::reach;
 use crate::{FunctionBody, NodeId, called_by_name};
 use ff_op::{Effects, FunctionRef, NodeInfo, OutputRef};
 use ff_tensor::{DataType, Result};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::sync::Arc;
 
 const DEEPEST: usize = 32;
 const MOST_NODES: usize = 500_000;
+/// Functions that call others twice, which do so too, have bodies of exponential size.
+const MOST_COPIES: usize = 50_000;
 
 /// See the module.
 pub fn run(graph: Graph, goal: Goal) -> Result<(Graph, Goal)> {
@@ -32,6 +34,8 @@ pub fn run(graph: Graph, goal: Goal) -> Result<(Graph, Goal)> {
         rebuild: Rebuild::of(&graph),
         bodies: FxHashMap::default(),
         effects: Vec::new(),
+        used: FxHashSet::default(),
+        copies: 0,
     };
     for id in in_order(&graph)? {
         let function = called(&graph, &graph.node(id).info);
@@ -91,6 +95,10 @@ struct Inliner {
     bodies: FxHashMap<FunctionRef, Option<Arc<FunctionBody>>>,
     /// Nodes of bodies that must run although no result needs them.
     effects: Vec<NodeId>,
+    /// Functions that were put in.
+    used: FxHashSet<FunctionRef>,
+    /// Nodes of bodies that were put in again.
+    copies: usize,
 }
 
 /// What became of the values and ends of a body's nodes.
@@ -105,8 +113,8 @@ struct Inner {
 impl Inliner {
     /// The body of a function, unless it must stay a call.
     fn body(&mut self, graph: &Graph, function: &FunctionRef, within: &[String]) -> Option<Body> {
-        if within.len() >= DEEPEST || within.contains(&function.name) || self.rebuild.graph.len() > MOST_NODES
-        {
+        let too_many = self.rebuild.graph.len() > MOST_NODES || self.copies > MOST_COPIES;
+        if within.len() >= DEEPEST || within.contains(&function.name) || too_many {
             return None;
         }
         if !self.bodies.contains_key(function) {
@@ -117,6 +125,11 @@ impl Inliner {
             self.bodies.insert(function.clone(), body.map(Arc::new));
         }
         let body = self.bodies.get(function)?.clone()?;
+        if self.used.contains(function) {
+            self.copies += body.graph().len();
+        } else {
+            self.used.insert(function.clone());
+        }
         let within = within.iter().cloned().chain([function.name.clone()]).collect();
         Some(Body {
             name: function.name.as_str().into(),

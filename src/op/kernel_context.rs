@@ -235,12 +235,12 @@ impl<'a> KernelContext<'a> {
         self.node.output_types[index].base()
     }
 
-    /// The shape that was inferred for an output. INTERNAL when it depends on data: the kernel decides then.
+    /// The shape that was inferred for an output. INVALID_ARGUMENT when extents stayed unknown.
     pub fn output_shape(&self, index: usize) -> Result<&'a Shape> {
         let shape = self.output_shapes.get(index).and_then(|shape| shape.as_ref());
         shape.ok_or_else(|| {
             status!(
-                Internal,
+                InvalidArgument,
                 "{} has no inferred shape for output {index}",
                 self.node.describe()
             )

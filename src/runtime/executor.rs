@@ -36,7 +36,7 @@ fn run_in(
         .collect()
 }
 
-/// Puts feeds into their slots. INVALID_ARGUMENT for another type.
+/// Puts feeds into their slots. INVALID_ARGUMENT for another type or number.
 pub fn feed(plan: &Plan, feeds: impl IntoIterator<Item = Tensor>, frame: &mut Frame) -> Result<()> {
     let mut count = 0;
     for (index, tensor) in feeds.into_iter().enumerate() {
@@ -52,18 +52,20 @@ pub fn feed(plan: &Plan, feeds: impl IntoIterator<Item = Tensor>, frame: &mut Fr
         frame.values[slot as usize] = Value::Tensor(tensor);
         count += 1;
     }
-    ensure!(
-        count == plan.feeds.len(),
-        Internal,
-        "{}",
-        wrong_number(count, plan).message()
-    );
-    Ok(())
+    if count == plan.feeds.len() {
+        Ok(())
+    } else {
+        Err(wrong_number(count, plan))
+    }
 }
 
 #[cold]
 fn wrong_number(count: usize, plan: &Plan) -> Status {
-    status!(Internal, "{count} values for {} feeds", plan.feeds.len())
+    status!(
+        InvalidArgument,
+        "Expects {} arguments, but {count} is provided",
+        plan.feeds.len()
+    )
 }
 
 /// Runs a plan in a frame whose feeds are set.

@@ -73,17 +73,42 @@ fn read(directory: &str) -> Result<SavedModel> {
 /// The model in these bytes.
 ///
 /// The reference reads files in pieces and forgets what was wrong once it has reached the end: OUT_OF_RANGE for damaged
-/// files of less than one piece, and for those that end too early. DATA_LOSS for others.
+/// files that it reads to the end. DATA_LOSS for others.
 fn parse(path: &str, bytes: Vec<u8>) -> Result<SavedModel> {
-    const PIECE: usize = 512 << 10;
-    let length = bytes.len();
-    SavedModel::decode(known_fields(Bytes::from(bytes))).map_err(|error| {
-        if length < PIECE || error.to_string().contains("buffer underflow") {
+    let bytes = Bytes::from(bytes);
+    SavedModel::decode(known_fields(bytes.clone())).map_err(|_| {
+        if is_read_to_end(bytes) {
             status!(OutOfRange, "Read less bytes than requested")
         } else {
             status!(DataLoss, "Can't parse {path} as binary proto")
         }
     })
+}
+
+/// Whether a reader in pieces asks for what follows the end of a damaged file before it sees the damage. It does so once it
+/// is at one of the last 16 bytes, or in a field that ends after them.
+fn is_read_to_end(mut rest: Bytes) -> bool {
+    use prost::encoding::{DecodeContext, WireType, decode_key, skip_field};
+    const LAST: usize = 16;
+    while rest.len() > LAST {
+        let Ok((number, form)) = decode_key(&mut rest) else {
+            return false;
+        };
+        let field = rest.clone();
+        if form == WireType::EndGroup {
+            return false;
+        }
+        if let Err(error) = skip_field(form, number, &mut rest, DecodeContext::default()) {
+            return rest.len() <= LAST || error.to_string().contains("buffer underflow");
+        }
+        if (number, form) == (2, WireType::LengthDelimited) {
+            let field = field.slice(..field.len() - rest.len());
+            if MetaGraphDef::decode_length_delimited(field).is_err() {
+                return false;
+            }
+        }
+    }
+    true
 }
 
 /// The bytes without the fields that a SavedModel has in another form. Readers are to skip those: another message, as a
@@ -256,4 +281,24 @@ impl Loader<'_> {
 
 fn string_scalar(text: &str) -> Result<Tensor> {
     Tensor::from_strings(Shape::scalar(), vec![TString::from(text)])
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use ff_tensor::Code;
+
+    /// Codes of the reference.
+    #[test]
+    fn damage_is_data_loss_unless_the_end_comes_first() {
+        let code = |bytes: &[u8]| parse("path", bytes.to_vec()).err().map(|error| error.code());
+        assert_eq!(code(b""), None);
+        assert_eq!(code(b"garbage!"), Some(Code::OutOfRange));
+        assert_eq!(code(b"\x12\x80\x80\x01abc"), Some(Code::OutOfRange));
+        assert_eq!(code(&[0xff; 40]), Some(Code::DataLoss));
+        assert_eq!(
+            code(&b"not a saved model at all\n".repeat(10)),
+            Some(Code::DataLoss)
+        );
+    }
 }

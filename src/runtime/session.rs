@@ -15,6 +15,7 @@ use ff_graph::{Graph, NodeId};
 use ff_jit::{Mode, Policy};
 use ff_kernels::ThreadPool;
 use ff_op::OutputRef;
+use ff_platform::threads;
 use ff_proto::{ConfigProto, RunMetadata, RunOptions, run_options::TraceLevel};
 use ff_tensor::{Code, Result, Status, Tensor, bail, ensure, status};
 use parking_lot::{Mutex, RwLock};
@@ -138,6 +139,10 @@ impl Session {
     /// Runs what `request` names. INVALID_ARGUMENT for outputs that do not exist or are both fed and fetched;
     /// otherwise the first error of a node, with its name.
     pub fn run(&self, request: &RunRequest) -> Result<RunResponse> {
+        threads::with_stack(|| self.run_here(request))
+    }
+
+    fn run_here(&self, request: &RunRequest) -> Result<RunResponse> {
         self.check_open()?;
         let signature = Signature {
             feeds: request.feeds.iter().map(|(output, _)| *output).collect(),
@@ -145,9 +150,11 @@ impl Session {
             targets: request.targets.into(),
         };
         let step = self.step(traced(request) || self.builds_cost_model(request));
+        let timeout = self.time_limit(request.options);
+        let _watch = timeout.map(|timeout| crate::watchdog::watch(step.cancellation(), timeout, timed_out()));
         let kept = self.plan(&signature, &step, step.recorded().is_some())?;
         let feeds = request.feeds.iter().map(|(_, tensor)| tensor.clone()).collect();
-        let outputs = self.execute(&kept.plan, feeds, &step, request)?;
+        let outputs = self.execute(&kept.plan, feeds, &step)?;
         let metadata = if request.want_metadata {
             Some(self.metadata(&signature, &step, request)?)
         } else {
@@ -188,16 +195,8 @@ impl Session {
         own.or_else(|| self.options.operation_timeout())
     }
 
-    fn execute(
-        &self,
-        plan: &Plan,
-        feeds: Vec<Tensor>,
-        step: &Arc<Step>,
-        request: &RunRequest,
-    ) -> Result<Vec<Tensor>> {
-        let timeout = self.time_limit(request.options);
+    fn execute(&self, plan: &Plan, feeds: Vec<Tensor>, step: &Arc<Step>) -> Result<Vec<Tensor>> {
         let cancellation = step.cancellation();
-        let _watch = timeout.map(|timeout| crate::watchdog::watch(cancellation, timeout, timed_out()));
         self.running.lock().insert(step.id(), cancellation.clone());
         // One that was closed since this run began has not seen it.
         if self.closed.load(Ordering::Acquire) {

@@ -392,7 +392,7 @@ pub enum TransposeKind {
 /// The error of a failed `check`.
 ///
 /// In the message `{index}` stands for the place of the first false predicate (`[1,0]`, empty for a scalar), and
-/// `{0}`, `{1}`... for the values of the further operands there.
+/// `{0}`, `{1}`... for the values of the further operands there, `{0*}`, `{1*}`... for all values of those operands.
 #[derive(Clone, Debug, PartialEq, Eq, Hash)]
 pub struct CheckConfig {
     /// The code of the error.

@@ -93,7 +93,7 @@ fn lower_sparse(context: &mut LowerContext) -> Result<()> {
     let not_above = builder.compare_broadcast(Direction::Lt, labels, classes)?;
     let in_range = builder.binary(Opcode::And, not_below, not_above)?;
     let message = format!(
-        "Received a label value which is outside the valid range of [0, {}).",
+        "Received a label value of {{0}} which is outside the valid range of [0, {}).  Label values: {{0*}}",
         dims[1]
     );
     builder.check_values(in_range, &[labels], Code::InvalidArgument, &message)?;

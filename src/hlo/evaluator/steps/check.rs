@@ -46,6 +46,10 @@ impl Check {
             message = message.replace("{index}", &index_text(&self.shapes[0].dims, at));
         }
         for (number, shape) in self.shapes[1..].iter().enumerate() {
+            let all = format!("{{{number}*}}");
+            if message.contains(&all) {
+                message = message.replace(&all, &self.all_text(step, number + 1));
+            }
             let pattern = format!("{{{number}}}");
             if !message.contains(&pattern) {
                 continue;
@@ -58,6 +62,19 @@ impl Check {
             message = message.replace(&pattern, &text);
         }
         Status::new(self.config.code, message)
+    }
+}
+
+impl Check {
+    /// All elements of an input, with spaces between them.
+    fn all_text(&self, step: &StepContext, input: usize) -> String {
+        let shape = &self.shapes[input];
+        let count = shape.dims.iter().product::<i64>() as usize;
+        let Ok(value) = step.input(input) else {
+            return String::from("?");
+        };
+        let text = |at| format_element(shape.dtype, value.bytes(), at);
+        (0..count).map(text).collect::<Vec<_>>().join(" ")
     }
 }
 

@@ -74,6 +74,36 @@ pub fn filled<T: Clone>(count: usize, value: T) -> Result<Vec<T>> {
     Ok(values)
 }
 
+/// An empty vector with room for `count` elements. RESOURCE_EXHAUSTED when memory is out.
+pub fn reserved<T>(count: usize) -> Result<Vec<T>> {
+    let mut values = Vec::new();
+    reserve(&mut values, count)?;
+    Ok(values)
+}
+
+/// Makes room for `more` elements, and for some after them. RESOURCE_EXHAUSTED when memory is out.
+pub fn reserve<T>(values: &mut Vec<T>, more: usize) -> Result<()> {
+    values
+        .try_reserve(more)
+        .map_err(|_| status!(ResourceExhausted, "OOM when allocating {more} elements"))
+}
+
+/// What an iterator that knows its length gives. RESOURCE_EXHAUSTED when memory is out.
+pub fn collected<T>(items: impl ExactSizeIterator<Item = T>) -> Result<Vec<T>> {
+    let mut values = reserved(items.len())?;
+    values.extend(items);
+    Ok(values)
+}
+
+/// As [`collected`], with the first error instead if there is one.
+pub fn try_collected<T>(items: impl ExactSizeIterator<Item = Result<T>>) -> Result<Vec<T>> {
+    let mut values = reserved(items.len())?;
+    for item in items {
+        values.push(item?);
+    }
+    Ok(values)
+}
+
 /// The elements as `f32`.
 pub fn f32s(tensor: &Tensor) -> Result<Cow<'_, [f32]>> {
     if tensor.dtype() == DataType::FLOAT {

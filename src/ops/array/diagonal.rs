@@ -151,8 +151,11 @@ fn band_part(context: &mut KernelContext) -> Result<()> {
         InvalidArgument,
         "num_upper must be negative or less or equal to number of columns ({columns}) got: {upper}"
     );
-    let batches: i64 = input.dims()[..rank - 2].iter().product();
     let mut writer = Writer::zeros(input.dtype(), Shape::new(input.dims())?)?;
+    if input.num_elements() == 0 {
+        return context.set_output(0, writer.finish()?);
+    }
+    let batches: i64 = input.dims()[..rank - 2].iter().product();
     let strides = [rows * columns, 1];
     for row in 0..rows {
         let first = if lower < 0 { 0 } else { (row - lower).max(0) };
@@ -190,6 +193,8 @@ crate::op_cases! {
     band_upper: Case::op("MatrixBandPart").inputs([cycle(DataType::INT32, &[4, 3]), scalar(0), scalar(-1)]);
     band_lower: Case::op("BatchMatrixBandPart").inputs([cycle(DataType::INT32, &[4, 3]), scalar(-1i64), scalar(1i64)]);
     band_nothing: Case::op("MatrixBandPart").inputs([t::<f32>(&[0, 3], &[]), scalar(0), scalar(1)]);
+    band_of_rows_of_nothing: Case::op("MatrixBandPart").inputs([t::<f32>(&[1 << 40, 0], &[]), scalar(0i64), scalar(0i64)])
+        .gives(t::<f32>(&[1 << 40, 0], &[]));
     band_beyond: Case::op("MatrixBandPart").inputs([cycle(DataType::INT32, &[2, 3]), scalar(3), scalar(1)]).fails(Code::InvalidArgument);
     band_of_vector: Case::op("MatrixBandPart").inputs([vector(&[1]), scalar(0), scalar(1)]).fails(Code::InvalidArgument);
 }

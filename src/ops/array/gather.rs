@@ -312,6 +312,10 @@ pub fn gather_slices(params: &Tensor, index_tensor: &Tensor, shape: Shape, ignor
         indices.len() / depth
     };
     let mut writer = Writer::zeros(params.dtype(), shape)?;
+    if depth == 0 && inner == 0 {
+        // However many slices there are, they are empty.
+        return writer.finish();
+    }
     for number in 0..count {
         let index = &indices[number * depth..(number + 1) * depth];
         let inside = index
@@ -446,5 +450,7 @@ crate::op_cases! {
         Case::op(op).inputs([vector(&[1, 3]), t(&[2, 1], &[0, 2]), counting(dtype, &[2, 2]), counting(dtype, &[2, 1, 2])]).attr("N", 2i64)
     });
     stitched_negative: Case::op("ParallelDynamicStitch").inputs([vector(&[-1]), vector(&[1.0f32])]).attr("N", 1i64).fails(Code::InvalidArgument);
+    slices_of_nothing: Case::op("GatherNd").inputs([t::<f32>(&[0], &[]), t::<i32>(&[1 << 40, 0], &[])])
+        .gives(t::<f32>(&[1 << 40, 0], &[]));
     stitched_nothing: Case::op("ParallelDynamicStitch").inputs([vector::<i32>(&[]), t::<f32>(&[0, 2], &[])]).attr("N", 1i64);
 }

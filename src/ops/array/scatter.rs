@@ -87,7 +87,10 @@ pub fn scatter_nd(target: &mut Tensor, indices: &Tensor, updates: &Tensor, join:
     } else {
         (values.len() / depth) as i64
     };
-    let mut starts = Vec::with_capacity(places as usize);
+    if slice == 0 && depth == 0 {
+        return Ok(());
+    }
+    let mut starts = crate::wide::reserved(places as usize)?;
     for place in 0..places as usize {
         let index = &values[place * depth..(place + 1) * depth];
         let mut start = 0;

@@ -2,6 +2,7 @@
 
 use super::shape::of_type;
 use crate::movement::{Writer, row_major};
+use crate::wide;
 use ff_op::{Gradient, Kernel, KernelContext, Op, ShapeContext};
 use ff_tensor::{DataType, PartialShape, Result, Shape, Tensor, dim, ensure};
 use rustc_hash::FxHashMap;
@@ -90,6 +91,7 @@ fn positions(context: &mut KernelContext) -> Result<()> {
     let mut found = Vec::new();
     for (index, bytes) in input.bytes().chunks(size).enumerate() {
         if !is_zero(bytes) {
+            wide::reserve(&mut found, strides.len())?;
             let mut rest = index as i64;
             for &stride in &strides {
                 found.push(rest / stride);
@@ -115,7 +117,7 @@ fn keys(input: &Tensor, rows: usize) -> Result<Vec<Vec<u8>>> {
             }
             key
         };
-        return Ok((0..rows).map(key).collect());
+        return wide::collected((0..rows).map(key));
     }
     ensure!(
         input.dtype().is_plain(),
@@ -124,9 +126,7 @@ fn keys(input: &Tensor, rows: usize) -> Result<Vec<Vec<u8>>> {
         input.dtype()
     );
     let width = input.bytes().len() / rows.max(1);
-    Ok((0..rows)
-        .map(|row| input.bytes()[row * width..(row + 1) * width].to_vec())
-        .collect())
+    wide::collected((0..rows).map(|row| input.bytes()[row * width..(row + 1) * width].to_vec()))
 }
 
 fn unique_shape(context: &mut ShapeContext) -> Result<()> {
@@ -187,7 +187,7 @@ fn unique(context: &mut KernelContext) -> Result<()> {
         crate::movement::transpose(&input, &order)?
     };
     let rows = turned.dims()[0] as usize;
-    let (mut firsts, mut indices, mut counts) = (Vec::new(), Vec::with_capacity(rows), Vec::new());
+    let (mut firsts, mut indices, mut counts) = (Vec::new(), wide::reserved(rows)?, Vec::new());
     let mut seen: FxHashMap<Vec<u8>, usize> = FxHashMap::default();
     for (row, key) in keys(&turned, rows)?.into_iter().enumerate() {
         let number = *seen.entry(key).or_insert_with(|| {
@@ -257,6 +257,7 @@ crate::op_cases! {
     counted: Case::op("UniqueWithCounts").input(vector(&[4i64, 1, 4]))
         .gives(vector(&[4i64, 1])).gives(vector(&[0, 1, 0])).gives(vector(&[2, 1]));
     counted_v2: Case::op("UniqueWithCountsV2").inputs([vector(&[4i64, 1, 4]), vector::<i64>(&[])]);
+    more_rows_than_memory: Case::op("UniqueV2").inputs([t::<f32>(&[1 << 50, 0], &[]), vector(&[0])]).fails(Code::ResourceExhausted);
     rest: Case::op("ListDiff").inputs([vector(&[1, 2, 3, 2]), vector(&[2])]).gives(vector(&[1, 3])).gives(vector(&[0, 2]));
     rest_of_matrix: Case::op("ListDiff").inputs([t(&[1, 1], &[1]), vector(&[2])]).fails(Code::InvalidArgument);
 }

@@ -53,17 +53,17 @@ struct Element {
 }
 
 impl TensorArray {
-    /// An array of this size.
-    pub fn new(settings: Settings, size: usize, element_shape: PartialShape) -> TensorArray {
+    /// An array of this size. RESOURCE_EXHAUSTED when memory is out.
+    pub fn new(settings: Settings, size: usize, element_shape: PartialShape) -> Result<TensorArray> {
         let state = State {
             element_shape,
-            elements: vec![Element::default(); size],
+            elements: crate::wide::zeros(size)?,
             ..State::default()
         };
-        TensorArray {
+        Ok(TensorArray {
             settings,
             state: Mutex::new(state),
-        }
+        })
     }
 
     /// Name, for messages.

@@ -290,7 +290,7 @@ fn make(context: &mut KernelContext) -> Result<()> {
         identical_shapes: attrs.bool("identical_element_shapes").unwrap_or(false),
         adds_up: false,
     };
-    let array = TensorArray::new(settings, size, attrs.shape("element_shape")?.clone());
+    let array = TensorArray::new(settings, size, attrs.shape("element_shape")?.clone())?;
     give(context, Arc::new(array), &name)
 }
 

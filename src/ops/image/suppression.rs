@@ -1,6 +1,6 @@
 //! `NonMaxSuppression`, versions 1 to 5 and by given overlaps: the best boxes that do not overlap better ones.
 
-use crate::wide::{f32s, from_f32s, single};
+use crate::wide::{f32s, from_f32s, reserve, single};
 use ff_op::{Gradient, Kernel, KernelContext, Op, ShapeContext};
 use ff_tensor::{PartialShape, Result, Shape, Tensor, dim, ensure};
 use std::cmp::Ordering;
@@ -221,8 +221,9 @@ fn run(context: &mut KernelContext) -> Result<()> {
     let mut indices: Vec<i32> = taken.iter().map(|&(index, _)| index as i32).collect();
     let mut kept: Vec<f32> = taken.iter().map(|&(_, score)| score).collect();
     if context.attrs().bool("pad_to_max_output_size").unwrap_or(false) {
-        // Fails before a size beyond memory is tried.
-        context.allocate(ff_tensor::DataType::INT32, Shape::new(&[most])?)?;
+        let more = (most as usize).saturating_sub(valid);
+        reserve(&mut indices, more)?;
+        reserve(&mut kept, more)?;
         indices.resize(most as usize, 0);
         kept.resize(most as usize, 0.0);
     }

@@ -1,5 +1,6 @@
 //! Tensors as lists of matrices in double precision, and back.
 
+use crate::wide;
 use ff_kernels::OutOfMemory;
 use ff_kernels::linalg::{Matrix, Scalar};
 use ff_op::KernelContext;
@@ -16,16 +17,16 @@ pub trait Field: Scalar {
 impl Field for f64 {
     fn elements(tensor: &Tensor) -> Result<Vec<f64>> {
         match tensor.dtype() {
-            DataType::FLOAT => Ok(tensor.as_slice::<f32>()?.iter().map(|&x| f64::from(x)).collect()),
-            DataType::HALF => Ok(tensor.as_slice::<f16>()?.iter().map(|&x| f64::from(x)).collect()),
-            DataType::BFLOAT16 => Ok(tensor.as_slice::<bf16>()?.iter().map(|&x| f64::from(x)).collect()),
-            _ => Ok(tensor.as_slice::<f64>()?.to_vec()),
+            DataType::FLOAT => wide::collected(tensor.as_slice::<f32>()?.iter().map(|&x| f64::from(x))),
+            DataType::HALF => wide::collected(tensor.as_slice::<f16>()?.iter().map(|&x| f64::from(x))),
+            DataType::BFLOAT16 => wide::collected(tensor.as_slice::<bf16>()?.iter().map(|&x| f64::from(x))),
+            _ => wide::collected(tensor.as_slice::<f64>()?.iter().copied()),
         }
     }
 
     fn tensor(dtype: DataType, shape: Shape, elements: &[f64]) -> Result<Tensor> {
         fn of<T: ff_tensor::Element>(shape: Shape, elements: &[f64], f: fn(f64) -> T) -> Result<Tensor> {
-            Tensor::from_slice(shape, &elements.iter().map(|&x| f(x)).collect::<Vec<T>>())
+            Tensor::from_slice(shape, &wide::collected(elements.iter().map(|&x| f(x)))?)
         }
         match dtype {
             DataType::FLOAT => of(shape, elements, |x| x as f32),
@@ -116,6 +117,10 @@ pub fn stack<T: Field>(dtype: DataType, shape: Shape, matrices: &[Matrix<T>]) ->
 
 /// Output 0 holds what `f` makes of each matrix of input 0.
 pub fn map<T: Field>(context: &mut KernelContext, f: impl Fn(&Matrix<T>) -> Result<Matrix<T>>) -> Result<()> {
+    if context.input(0)?.num_elements() == 0 && context.output_shape(0)?.num_elements() == 0 {
+        let output = context.allocate_output(0)?;
+        return context.set_output(0, output);
+    }
     let results = matrices::<T>(context.input(0)?)?
         .iter()
         .map(f)

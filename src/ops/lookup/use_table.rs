@@ -145,7 +145,16 @@ fn export_shape(context: &mut ShapeContext) -> Result<()> {
 }
 
 fn export(context: &mut KernelContext) -> Result<()> {
-    let (keys, values) = table_of(context)?.export()?;
+    let table = table_of(context)?;
+    let (keys, values) = (context.output_type(0), context.output_type(1));
+    ensure!(
+        (keys, values) == (table.key_dtype, table.value_dtype),
+        InvalidArgument,
+        "Signature mismatch, have: resource->{},{} expected: resource->{keys},{values}",
+        table.key_dtype,
+        table.value_dtype
+    );
+    let (keys, values) = table.export()?;
     context.set_output(0, keys)?;
     context.set_output(1, values)
 }

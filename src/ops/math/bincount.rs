@@ -1,6 +1,7 @@
 //! Counting values into bins: `Bincount` and its dense, sparse and ragged forms, `HistogramFixedWidth`.
 
 use super::number::Number;
+use crate::wide;
 use ff_op::{Gradient, Kernel, KernelContext, Op, ShapeContext};
 use ff_tensor::{DataType, Element, PartialShape, Result, Shape, Tensor, dim, ensure};
 
@@ -125,7 +126,7 @@ fn count_of<T: Number>(context: &KernelContext, what: &Count, weights: usize) ->
 fn plain(context: &mut KernelContext) -> Result<()> {
     let values = context.input_i64s(0)?;
     let bins = context.input_i64(1)?;
-    let rows = vec![0; values.len()];
+    let rows = wide::zeros(values.len())?;
     let shape = Shape::new(&[bins])?;
     let binary = false;
     count(
@@ -205,7 +206,7 @@ fn sparse(context: &mut KernelContext) -> Result<()> {
         values.len(),
         context.input(0)?.shape()
     );
-    let mut rows = vec![0; values.len()];
+    let mut rows = wide::zeros(values.len())?;
     if rank == 2 {
         for (row, index) in rows.iter_mut().zip(indices.chunks_exact(2)) {
             ensure!(
@@ -248,7 +249,7 @@ fn ragged(context: &mut KernelContext) -> Result<()> {
         values.len()
     );
     let shape = context.output_shape(0)?.clone();
-    let mut rows = Vec::with_capacity(values.len());
+    let mut rows = wide::reserved(values.len())?;
     for (row, pair) in splits.windows(2).enumerate() {
         rows.resize(rows.len() + (pair[1] - pair[0]) as usize, row);
     }
@@ -273,11 +274,11 @@ fn histogram(context: &mut KernelContext) -> Result<()> {
         InvalidArgument,
         "nbins should be a positive number, but got '{bins}'"
     );
-    let mut counts = vec![0i64; Shape::new(&[bins])?.num_elements()];
+    let mut counts = wide::zeros(Shape::new(&[bins])?.num_elements())?;
     crate::match_type!(context.input(0)?.dtype(), (i32, i64, f32, f64), T => fill::<T>(context, &mut counts))?;
     let output = match context.output_type(0) {
         DataType::INT64 => Tensor::vector(&counts)?,
-        _ => Tensor::vector(&counts.iter().map(|&count| count as i32).collect::<Vec<_>>())?,
+        _ => Tensor::vector(&wide::collected(counts.iter().map(|&count| count as i32))?)?,
     };
     context.set_output(0, output)
 }

@@ -183,8 +183,12 @@ fn places(context: &KernelContext) -> Result<Places> {
         (0..batch.len()).map(step).collect()
     };
     let (a_steps, b_steps) = (steps(a), steps(b));
-    let count: usize = batch.iter().map(|&extent| extent as usize).product();
-    let mut offsets = Vec::with_capacity(count);
+    // Products without elements may be many.
+    let count: usize = match shape.num_elements() {
+        0 => 0,
+        _ => batch.iter().map(|&extent| extent as usize).product(),
+    };
+    let mut offsets = crate::wide::reserved(count)?;
     let mut position = vec![0usize; batch.len()];
     for _ in 0..count {
         let at = |steps: &[usize]| position.iter().zip(steps).map(|(place, step)| place * step).sum();

@@ -170,8 +170,8 @@ fn accumulate<T: Copy>(data: &[T], segments: &[i64], output: &mut [T], width: us
 }
 
 /// The number of rows of each segment.
-pub fn counts(segments: &[i64], count: usize) -> Vec<usize> {
-    let mut counts = vec![0usize; count];
+pub fn counts(segments: &[i64], count: usize) -> Result<Vec<usize>> {
+    let mut counts = crate::wide::zeros(count)?;
     for &segment in segments {
         if let Some(own) = usize::try_from(segment)
             .ok()
@@ -180,11 +180,14 @@ pub fn counts(segments: &[i64], count: usize) -> Vec<usize> {
             *own += 1;
         }
     }
-    counts
+    Ok(counts)
 }
 
 fn joined(rows: &Rows, join: Join) -> Result<Tensor> {
     let dtype = rows.data.dtype();
+    if rows.shape.num_elements() == 0 {
+        return Tensor::zeros(dtype, rows.shape.clone());
+    }
     if matches!(join, Join::Max | Join::Min) {
         return crate::match_real!(dtype, T => extreme::<T>(rows, join == Join::Max));
     }
@@ -208,7 +211,7 @@ fn summed<T: Number>(rows: &Rows, join: Join) -> Result<Tensor> {
     }
     accumulate(data, rows.segments, values, width, T::add);
     if join == Join::Mean {
-        let counts = counts(rows.segments, rows.shape.dims()[0] as usize);
+        let counts = counts(rows.segments, rows.shape.dims()[0] as usize)?;
         for (row, &count) in values.chunks_exact_mut(width.max(1)).zip(&counts) {
             let mut total = T::default();
             (0..count).for_each(|_| total = total.add(T::one()));
@@ -232,7 +235,7 @@ fn extreme<T: Extreme>(rows: &Rows, largest: bool) -> Result<Tensor> {
     };
     accumulate(rows.data.as_slice::<T>()?, rows.segments, values, width, join);
     if !rows.keep_extremes {
-        let counts = counts(rows.segments, rows.shape.dims()[0] as usize);
+        let counts = counts(rows.segments, rows.shape.dims()[0] as usize)?;
         for (row, _) in values
             .chunks_exact_mut(width.max(1))
             .zip(&counts)
@@ -399,5 +402,7 @@ crate::op_cases! {
     second_version_others: family(&["SegmentProdV2", "SegmentMinV2"], &FLOATS[..2], |op, dtype| {
         by(op, cycle(dtype, &[3]), &[0, 0, 1]).input(scalar(2))
     });
+    many_segments_of_nothing: Case::op("SegmentMaxV2").inputs([t::<f32>(&[1, 0], &[]), vector(&[0]), scalar(1i64 << 50)])
+        .gives(t::<f32>(&[1 << 50, 0], &[]));
     second_version_extremes: Case::op("SegmentMaxV2").inputs([vector(&[1, 2, 4]), vector(&[0, 0, 1]), scalar(2)]).gives(vector(&[2, 4]));
 }

@@ -119,13 +119,13 @@ fn sum(data: &Tensor, shape: Shape, terms: &[Term]) -> Result<Tensor> {
     if data.dtype().is_floating() {
         return crate::match_float!(data.dtype(), T => {
             let source = data.as_slice::<T>()?;
-            let mut sums = vec![0.0f64; shape.num_elements()];
+            let mut sums: Vec<f64> = crate::wide::zeros(shape.num_elements())?;
             for term in terms {
                 let target = &mut sums[term.to * width..(term.to + 1) * width];
                 let row = &source[term.from * width..(term.from + 1) * width];
                 target.iter_mut().zip(row).for_each(|(a, &b)| *a += ff_kernels::math::Real::to_f64(b) * term.factor);
             }
-            let rounded: Vec<T> = sums.iter().map(|&x| <T as ff_kernels::math::Real>::from_f64(x)).collect();
+            let rounded: Vec<T> = crate::wide::collected(sums.iter().map(|&x| <T as ff_kernels::math::Real>::from_f64(x)))?;
             Tensor::from_slice(shape, &rounded)
         });
     }
@@ -159,7 +159,7 @@ fn joined(context: &mut KernelContext) -> Result<()> {
             indices[at]
         );
     }
-    let counts = counts(&segments, count as usize);
+    let counts = counts(&segments, count as usize)?;
     let name = context.node().op_name();
     let term = |(&index, &segment): (&i64, &i64)| Term {
         from: index as usize,
@@ -216,7 +216,7 @@ fn spread(context: &mut KernelContext) -> Result<()> {
             "Segment id {segment} out of range [0, {count})."
         );
     }
-    let counts = counts(&segments, count as usize);
+    let counts = counts(&segments, count as usize)?;
     let mut unique = indices.clone();
     unique.sort_unstable();
     unique.dedup();

@@ -118,7 +118,7 @@ fn top_k(context: &mut KernelContext) -> Result<()> {
     let width = input.dims()[input.rank() - 1] as usize;
     let ranked = ranks(input)?;
     let mut values = Writer::new(input.dtype(), shape.clone())?;
-    let (mut order, mut found) = (Vec::new(), Vec::with_capacity(shape.num_elements()));
+    let (mut order, mut found) = (Vec::new(), crate::wide::reserved(shape.num_elements())?);
     for (number, row) in ranked.chunks(width.max(1)).enumerate() {
         places(row, k, &mut order);
         for (place, &from) in order.iter().enumerate() {
@@ -263,7 +263,7 @@ fn approximate(context: &mut KernelContext) -> Result<()> {
         ranked.iter_mut().for_each(|rank| *rank = !*rank);
     }
     let mut values = Writer::new(input.dtype(), shape.clone())?;
-    let mut found = vec![0i32; shape.num_elements()];
+    let mut found: Vec<i32> = crate::wide::zeros(shape.num_elements())?;
     let (mut order, mut row) = (Vec::new(), Vec::new());
     for number in 0..ranked.len() / extent.max(1) {
         let (block, column) = (number / inner, number % inner);

@@ -31,7 +31,7 @@ fn shape(context: &mut ShapeContext) -> Result<()> {
 
 /// The labels of each sequence.
 fn labels_of(indices: &[i64], values: &[i32], columns: usize, batch: usize) -> Result<Vec<Vec<i32>>> {
-    let mut labels = vec![Vec::new(); batch];
+    let mut labels: Vec<Vec<i32>> = crate::wide::zeros(batch)?;
     let mut last = 0;
     for (index, &value) in indices.chunks_exact(columns.max(1)).zip(values) {
         let row = index[0];

@@ -1,5 +1,6 @@
 //! Features of examples as columns: what all the parsing ops share.
 
+use crate::wide::reserve;
 use ff_op::{KernelContext, ShapeContext};
 use ff_proto::{Bytes, Feature, Features, feature::Kind};
 use ff_tensor::{DataType, PartialShape, Result, Shape, Status, TString, Tensor, bail, dim, ensure, status};
@@ -75,11 +76,13 @@ impl Column {
         match self {
             Column::Ints(values) => {
                 let value = with.map_or(Ok(0), |tensor| tensor.as_slice::<i64>().map(|values| values[0]))?;
+                reserve(values, count)?;
                 values.resize(values.len() + count, value);
             }
             Column::Floats(values) => {
                 let value =
                     with.map_or(Ok(0.0), |tensor| tensor.as_slice::<f32>().map(|values| values[0]))?;
+                reserve(values, count)?;
                 values.resize(values.len() + count, value);
             }
             Column::Strings(values) => {
@@ -87,6 +90,7 @@ impl Column {
                     Some(tensor) => tensor.strings()?[0].clone(),
                     None => TString::default(),
                 };
+                reserve(values, count)?;
                 values.resize(values.len() + count, value);
             }
         }

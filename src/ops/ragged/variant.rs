@@ -90,7 +90,7 @@ fn to_variant(context: &mut KernelContext) -> Result<()> {
         Some(edges) => edges.len() as i64 - 1,
         None => values.dims()[0],
     };
-    let mut variants = Vec::new();
+    let mut variants = crate::wide::reserved(rows as usize)?;
     for row in 0..rows {
         variants.push(VariantValue::new(part(&splits, &values, row)?));
     }

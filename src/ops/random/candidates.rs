@@ -2,6 +2,7 @@
 
 use super::stream::reserve;
 use super::words::Words;
+use crate::wide;
 use ff_op::{Attrs, Gradient, Kernel, KernelContext, Op, PrepareContext, Prepared, ShapeContext};
 use ff_tensor::{PartialShape, Result, Shape, Tensor, bail, dim, ensure, status};
 use parking_lot::Mutex;
@@ -93,15 +94,13 @@ struct Alias {
 }
 
 impl Alias {
-    fn new(weights: Vec<f32>, total: f32) -> Alias {
+    fn new(weights: Vec<f32>, total: f32) -> Result<Alias> {
         let n = weights.len();
         let sum: f64 = weights.iter().map(|&weight| f64::from(weight)).sum();
         // A weight times the number of classes is an `f32` product in the reference.
-        let mut chances: Vec<f64> = weights
-            .iter()
-            .map(|&weight| f64::from(weight * n as f32) / sum)
-            .collect();
-        let mut table = vec![(0.0, usize::MAX); n];
+        let chance = |&weight: &f32| f64::from(weight * n as f32) / sum;
+        let mut chances: Vec<f64> = wide::collected(weights.iter().map(chance))?;
+        let mut table = wide::filled(n, (0.0, usize::MAX))?;
         let (mut low, mut high): (Vec<usize>, Vec<usize>) = (0..n).partition(|&i| chances[i] < 1.0);
         while !low.is_empty() && !high.is_empty() {
             let (Some(l), Some(h)) = (low.pop(), high.pop()) else {
@@ -121,11 +120,11 @@ impl Alias {
         for &rest in low.iter().chain(&high) {
             table[rest] = (1.0, rest);
         }
-        Alias {
+        Ok(Alias {
             weights,
             total,
             table,
-        }
+        })
     }
 
     fn draw(&self, words: &mut Words) -> i64 {
@@ -145,14 +144,17 @@ struct Counts {
 
 impl Counts {
     /// Every class once.
-    fn new(range: usize) -> Counts {
+    fn new(range: usize) -> Result<Counts> {
         let mut counts = Counts {
-            counts: vec![0; range],
-            tree: vec![0; range + 1],
-            total: 0,
+            counts: wide::filled(range, 1)?,
+            tree: wide::filled(range + 1, 1)?,
+            total: range as u32,
         };
-        (0..range).for_each(|class| counts.see(class));
-        counts
+        // Each entry of the tree is the sum of as many classes as its lowest bit says.
+        for (at, sum) in counts.tree.iter_mut().enumerate() {
+            *sum = (at & at.wrapping_neg()) as u32;
+        }
+        Ok(counts)
     }
 
     fn see(&mut self, class: usize) {
@@ -307,7 +309,7 @@ fn fixed(attrs: &Attrs, range: i64) -> Result<Alias> {
     );
     let distortion = attrs.float("distortion")?;
     let reserved = attrs.int("num_reserved_ids")?.max(0) as usize;
-    let (mut weights, mut total) = (vec![0.0f32; reserved], 0.0f32);
+    let (mut weights, mut total) = (wide::zeros(reserved)?, 0.0f32);
     for (at, unigram) in unigrams(attrs)?.into_iter().enumerate() {
         // Numbers begin after those that are set aside.
         if (reserved + at) % shards == shard {
@@ -322,12 +324,12 @@ fn fixed(attrs: &Attrs, range: i64) -> Result<Alias> {
         "range_max is {range}, but there are {} unigrams",
         weights.len()
     );
-    Ok(Alias::new(weights, total))
+    Alias::new(weights, total)
 }
 
 /// The counts that a node keeps.
 fn kept_counts(context: &KernelContext, range: i64) -> Result<Arc<dyn Any + Send + Sync>> {
-    let mut make = || Ok(Arc::new(Mutex::new(Counts::new(range as usize))) as Arc<dyn Any + Send + Sync>);
+    let mut make = || Ok(Arc::new(Mutex::new(Counts::new(range as usize)?)) as Arc<dyn Any + Send + Sync>);
     context
         .host()
         .node_state(&format!("{}/counts", context.node().name), &mut make)
@@ -340,6 +342,9 @@ fn expected(p: f32, count: usize, tries: usize) -> f32 {
     }
     -(tries as f32 * (-p).ln_1p()).exp_m1()
 }
+
+/// So many draws between looks at whether the step is cancelled.
+const CHECKED: usize = 1 << 16;
 
 fn sample(context: &mut KernelContext) -> Result<()> {
     let sampler: &Sampler = context.prepared()?;
@@ -373,7 +378,11 @@ fn sample(context: &mut KernelContext) -> Result<()> {
             "`true_candidate` out of range [0, {limit}), received {bad}"
         );
     }
-    let (mut drawn, mut tries, mut seen) = (Vec::with_capacity(count), 0, FxHashSet::default());
+    let (mut drawn, mut tries, mut seen) = (wide::reserved(count)?, 0, FxHashSet::default());
+    if unique {
+        seen.try_reserve(count)
+            .map_err(|_| status!(ResourceExhausted, "OOM when drawing {count} classes"))?;
+    }
     while drawn.len() < count {
         if matches!(sampler, Sampler::All) {
             drawn.push(drawn.len() as i64);
@@ -381,6 +390,9 @@ fn sample(context: &mut KernelContext) -> Result<()> {
             continue;
         }
         tries += 1;
+        if tries % CHECKED == 0 {
+            context.host().cancellation().check()?;
+        }
         ensure!(
             tries < i32::MAX as usize,
             Internal,
@@ -399,8 +411,8 @@ fn sample(context: &mut KernelContext) -> Result<()> {
             expected(sampler.probability(*class, counts.as_deref()), count, tries)
         }
     };
-    let of_drawn: Vec<f32> = drawn.iter().map(likely).collect();
-    let of_truth: Vec<f32> = truth.iter().map(likely).collect();
+    let of_drawn: Vec<f32> = wide::collected(drawn.iter().map(likely))?;
+    let of_truth: Vec<f32> = wide::collected(truth.iter().map(likely))?;
     if let Some(counts) = &mut counts {
         truth.iter().for_each(|&class| counts.see(class as usize));
     }

@@ -115,7 +115,7 @@ fn shuffle(context: &mut KernelContext) -> Result<()> {
     );
     let of = |values: &[u64], at: usize| if values.len() > 1 { values[at] } else { values[0] };
     let count = shape.num_elements();
-    let mut places = Vec::with_capacity(count);
+    let mut places = crate::wide::reserved(count)?;
     for at in 0..count {
         let row = if seeds.len() > 3 { at * 3 } else { 0 };
         let seed = [seeds[row] as u32, seeds[row + 1] as u32, seeds[row + 2] as u32];

@@ -117,10 +117,10 @@ fn fill_range(
 fn as_f64s(tensor: &Tensor) -> Result<Vec<f64>> {
     if tensor.dtype().is_floating() {
         return crate::match_float!(tensor.dtype(), T => {
-            Ok(tensor.as_slice::<T>()?.iter().map(|&x| f64::from(x)).collect())
+            crate::wide::collected(tensor.as_slice::<T>()?.iter().map(|&x| f64::from(x)))
         });
     }
     crate::match_integer!(tensor.dtype(), T => {
-        Ok(tensor.as_slice::<T>()?.iter().map(|&x| x as f64).collect())
+        crate::wide::collected(tensor.as_slice::<T>()?.iter().map(|&x| x as f64))
     })
 }

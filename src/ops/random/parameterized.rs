@@ -167,7 +167,7 @@ fn drawn(context: &mut KernelContext) -> Result<()> {
         batches = (total as u64).div_ceil(samples);
     }
     let dtype = context.output_type(0);
-    let mut values = vec![0.0; total];
+    let mut values = crate::wide::zeros(total)?;
     if total > 0 {
         // Batches follow each other in the stream; each begins with a new step.
         let mut philox = reserve(context, stride(batches, samples))?;
@@ -228,7 +228,7 @@ fn by_seed(context: &mut KernelContext) -> Result<()> {
     let (batches, total) = (batches as usize, shape.num_elements());
     let samples = total.checked_div(batches).unwrap_or(0);
     let dtype = context.output_type(0);
-    let mut values = vec![0.0; total];
+    let mut values = crate::wide::zeros(total)?;
     for batch in 0..batches.min(total) {
         let own: Vec<f64> = all
             .iter()

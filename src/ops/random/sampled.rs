@@ -196,11 +196,7 @@ fn samples(
     let dims = joint.dims().unwrap_or_default();
     let entries: i64 = dims.iter().product();
     let (entries, total) = (entries as usize, shape.num_elements());
-    let mut values = Vec::new();
-    values
-        .try_reserve_exact(total)
-        .map_err(|_| ff_tensor::status!(ResourceExhausted, "no memory for {total} samples"))?;
-    values.resize(total, 0.0);
+    let mut values = crate::wide::zeros(total)?;
     let each = total.checked_div(entries).unwrap_or(0);
     let largest = largest(dtype);
     for entry in 0..entries.min(total) {
@@ -226,7 +222,7 @@ fn samples(
         return <f64 as crate::linalg::Field>::tensor(dtype, shape, &values);
     }
     crate::match_type!(dtype, (i32, i64), T => {
-        Tensor::from_slice(shape, &values.iter().map(|&x| x as T).collect::<Vec<T>>())
+        Tensor::from_slice(shape, &crate::wide::collected(values.iter().map(|&x| x as T))?)
     })
 }
 
@@ -313,13 +309,17 @@ fn gamma(source: &mut Source, alpha: f64) -> f64 {
 }
 
 /// By Knuth for small rates, by Hörmann's transformed rejection (1993) for others. The reference never ends for a rate
-/// that is not a number; here the sample is not a number then.
+/// that is not a number, or that lies far beyond the largest number of the type; here the sample is not a number, or that
+/// largest number, then.
 fn poisson(source: &mut Source, rate: f64, largest: f64) -> f64 {
     if rate.is_nan() || rate < 0.0 {
         return f64::NAN;
     }
     if rate.is_infinite() {
         return f64::INFINITY;
+    }
+    if rate - largest > 40.0 * rate.sqrt() {
+        return largest;
     }
     if rate < 10.0 {
         let end = (-rate).exp();

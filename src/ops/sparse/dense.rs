@@ -69,7 +69,7 @@ fn places_in_dense(sparse: &Sparse, dims: &[i64]) -> Result<Vec<usize>> {
     );
     let missing = missing.unwrap_or(0);
     let strides = crate::movement::row_major(dims);
-    let mut all = Vec::with_capacity(sparse.count());
+    let mut all = crate::wide::reserved(sparse.count())?;
     for number in 0..sparse.count() {
         ensure!(
             sparse.is_inside(number),
@@ -261,7 +261,7 @@ fn multiply<T: Copy + Default>(
     let (rows, columns) = (shape.dims()[0], shape.dims()[1] as usize);
     let width = context.input(3)?.dims()[1] as usize;
     let inner = context.input(3)?.dims()[usize::from(adjoint_b)];
-    let mut sums = vec![T::default(); shape.num_elements()];
+    let mut sums: Vec<T> = crate::wide::zeros(shape.num_elements())?;
     for (number, &value) in values.iter().enumerate() {
         let place = sparse.place(number);
         let (m, k) = turned(place[0], place[1], adjoint_a);

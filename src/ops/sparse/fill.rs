@@ -3,6 +3,7 @@
 use super::parts::{Sparse, check_parts, matrix};
 use crate::math::number::Number;
 use crate::movement::Writer;
+use crate::wide;
 use ff_op::{Attrs, Gradient, GradientContext, Kernel, KernelContext, Op, OutputRef};
 use ff_tensor::{Bool, PartialShape, Result, Shape, Tensor, dim, ensure};
 
@@ -89,7 +90,7 @@ fn fill(context: &mut KernelContext, sparse: &Sparse, as_vector: bool) -> Result
         "Received SparseTensor with dense_shape[0] = 0 but indices.shape[0] = {}",
         sparse.count()
     );
-    let mut counts = vec![0usize; Shape::new(&[rows])?.num_elements()];
+    let mut counts: Vec<usize> = wide::zeros(Shape::new(&[rows])?.num_elements())?;
     for number in 0..sparse.count() {
         let row = sparse.place(number)[0];
         ensure!(
@@ -104,19 +105,19 @@ fn fill(context: &mut KernelContext, sparse: &Sparse, as_vector: bool) -> Result
         );
         counts[row as usize] += 1;
     }
-    let mut next = Vec::with_capacity(counts.len());
+    let mut next = wide::reserved(counts.len())?;
     let mut total = 0;
     for &count in &counts {
         next.push(total);
         total += count.max(1);
     }
-    let mut places = vec![0i64; total * rank];
+    let mut places: Vec<i64> = wide::zeros(total.saturating_mul(rank))?;
     let mut values = Writer::new(sparse.values.dtype(), Shape::vector(total))?;
     for (row, _) in counts.iter().enumerate().filter(|(_, count)| **count == 0) {
         places[next[row] * rank] = row as i64;
         values.copy(next[row], &default, 0, 1)?;
     }
-    let mut map = Vec::with_capacity(sparse.count());
+    let mut map = wide::reserved(sparse.count())?;
     for number in 0..sparse.count() {
         let place = sparse.place(number);
         let to = next[place[0] as usize];
@@ -148,7 +149,7 @@ fn spread(context: &mut KernelContext) -> Result<()> {
     }
     let (own, rest) = crate::match_number!(context.output_type(0), T => {
         let incoming = context.input_slice::<T>(1)?;
-        let mut used = vec![false; count];
+        let mut used: Vec<bool> = wide::zeros(count)?;
         map.iter().for_each(|&at| used[at as usize] = true);
         let own: Vec<T> = map.iter().map(|&at| incoming[at as usize]).collect();
         let others = incoming.iter().zip(&used).filter(|(_, used)| !**used);

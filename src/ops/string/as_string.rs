@@ -66,7 +66,7 @@ fn prepare(context: &PrepareContext) -> Result<Prepared> {
     );
     Ok(Arc::new(Format {
         flag,
-        width: width.clamp(0, i64::from(u16::MAX)) as usize,
+        width: usize::try_from(width).unwrap_or(0),
         precision: usize::try_from(precision)
             .ok()
             .map(|digits| digits.min(usize::from(u16::MAX))),
@@ -81,9 +81,9 @@ fn as_string(context: &mut KernelContext) -> Result<()> {
     let texts = match input.dtype() {
         DataType::STRING => {
             let strings = input.strings()?.iter();
-            strings.map(|string| format.string(string.as_bytes())).collect()
+            crate::wide::try_collected(strings.map(|string| format.string(string.as_bytes())))?
         }
-        DataType::BOOL => map(input, |x: Bool| x.get().to_string())?,
+        DataType::BOOL => map(input, |x: Bool| Ok(x.get().to_string().into()))?,
         DataType::FLOAT => map(input, |x: f32| format.float(f64::from(x)))?,
         DataType::DOUBLE => map(input, |x: f64| format.float(x))?,
         DataType::HALF => map(input, |x: f16| format.float(f64::from(x)))?,
@@ -99,8 +99,8 @@ fn as_string(context: &mut KernelContext) -> Result<()> {
     context.set_output(0, output)
 }
 
-fn map<T: Element>(input: &Tensor, text: impl Fn(T) -> String) -> Result<Vec<TString>> {
-    Ok(input.as_slice::<T>()?.iter().map(|&x| text(x).into()).collect())
+fn map<T: Element>(input: &Tensor, text: impl Fn(T) -> Result<TString>) -> Result<Vec<TString>> {
+    crate::wide::try_collected(input.as_slice::<T>()?.iter().map(|&x| text(x)))
 }
 
 fn integers(format: &Format, input: &Tensor) -> Result<Vec<TString>> {
@@ -112,13 +112,13 @@ fn integers(format: &Format, input: &Tensor) -> Result<Vec<TString>> {
 }
 
 impl Format {
-    fn integer(&self, value: impl Display, signed: bool) -> String {
+    fn integer(&self, value: impl Display, signed: bool) -> Result<TString> {
         let text = value.to_string();
         let text = if signed { self.with_sign(text) } else { text };
         self.pad(text, true)
     }
 
-    fn float(&self, value: f64) -> String {
+    fn float(&self, value: f64) -> Result<TString> {
         let text = if value.is_nan() {
             "nan".to_string()
         } else if value.is_infinite() {
@@ -133,20 +133,20 @@ impl Format {
         self.pad(self.with_sign(text), value.is_finite())
     }
 
-    fn complex(&self, real: f64, imaginary: f64) -> String {
-        format!("({},{})", self.float(real), self.float(imaginary))
+    fn complex(&self, real: f64, imaginary: f64) -> Result<TString> {
+        let (real, imaginary) = (self.float(real)?, self.float(imaginary)?);
+        TString::concatenated(&[b"(", real.as_bytes(), b",", imaginary.as_bytes(), b")"])
     }
 
     /// At most `precision` bytes.
-    fn string(&self, bytes: &[u8]) -> TString {
+    fn string(&self, bytes: &[u8]) -> Result<TString> {
         let bytes = &bytes[..self.precision.unwrap_or(usize::MAX).min(bytes.len())];
-        let padding = vec![b' '; self.width.saturating_sub(bytes.len())];
-        let parts = if self.flag == b'-' {
-            [bytes, &padding]
+        let padding = crate::wide::filled(self.width.saturating_sub(bytes.len()), b' ')?;
+        if self.flag == b'-' {
+            TString::concatenated(&[bytes, &padding])
         } else {
-            [&padding, bytes]
-        };
-        parts.concat()[..].into()
+            TString::concatenated(&[&padding, bytes])
+        }
     }
 
     /// A sign or a space before numbers that are not negative, where the flag asks for it.
@@ -157,15 +157,16 @@ impl Format {
         }
     }
 
-    fn pad(&self, text: String, zeros: bool) -> String {
+    fn pad(&self, text: String, zeros: bool) -> Result<TString> {
         let missing = self.width.saturating_sub(text.len());
+        let padding = |with: u8| crate::wide::filled(missing, with);
         match self.flag {
-            b'-' => text + &" ".repeat(missing),
+            b'-' => TString::concatenated(&[text.as_bytes(), &padding(b' ')?]),
             b'0' if zeros => {
                 let (sign, digits) = text.split_at(usize::from(text.starts_with('-')));
-                format!("{sign}{}{digits}", "0".repeat(missing))
+                TString::concatenated(&[sign.as_bytes(), &padding(b'0')?, digits.as_bytes()])
             }
-            _ => " ".repeat(missing) + &text,
+            _ => TString::concatenated(&[&padding(b' ')?, text.as_bytes()]),
         }
     }
 }
@@ -195,6 +196,7 @@ fn floats() -> Tensor {
 }
 
 crate::op_cases! {
+    wider_than_memory: Case::op("AsString").attr("width", i64::MAX).input(vector(&[1.5f32])).fails(Code::ResourceExhausted);
     fixed: Case::op("AsString").input(floats())
         .gives(strings(&[7], &["1.500000", "-2.250000", "inf", "-inf", "nan", "-0.000000", "0.000000"]));
     scientific_notation: Case::op("AsString").attr("scientific", true).input(vector(&[1.5f64, -0.0, 1e300, 1e-10]))

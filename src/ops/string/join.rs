@@ -47,12 +47,22 @@ fn join(context: &mut KernelContext) -> Result<()> {
         .iter()
         .map(|input| input.strings())
         .collect::<Result<Vec<_>>>()?;
-    let joined = |index: usize| -> TString {
+    let joined = |index: usize| -> Result<TString> {
         let at = |list: &&[TString]| if list.len() == 1 { 0 } else { index };
-        let parts: Vec<&[u8]> = lists.iter().map(|list| list[at(list)].as_bytes()).collect();
-        parts.join(separator)[..].into()
+        let mut parts: Vec<&[u8]> = Vec::with_capacity(2 * lists.len());
+        for list in &lists {
+            if !parts.is_empty() {
+                parts.push(separator);
+            }
+            parts.push(list[at(list)].as_bytes());
+        }
+        TString::concatenated(&parts)
     };
-    let output = Tensor::from_strings(shape.clone(), (0..shape.num_elements()).map(joined).collect())?;
+    let mut strings = crate::wide::reserved(shape.num_elements())?;
+    for index in 0..shape.num_elements() {
+        strings.push(joined(index)?);
+    }
+    let output = Tensor::from_strings(shape, strings)?;
     context.set_output(0, output)
 }
 

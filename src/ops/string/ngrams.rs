@@ -1,5 +1,6 @@
 //! `StringNGrams`: neighbouring strings of ragged rows, joined.
 
+use crate::wide::{reserve, reserved};
 use ff_op::{Kernel, KernelContext, Op};
 use ff_tensor::{DataType, PartialShape, Result, Shape, TString, Tensor, dim, ensure};
 
@@ -40,7 +41,7 @@ impl Rules<'_> {
     }
 
     /// Adds the n-grams of a width.
-    fn push(&self, row: &[TString], width: i64, count: i64, to: &mut Vec<TString>) {
+    fn push(&self, row: &[TString], width: i64, count: i64, to: &mut Vec<TString>) -> Result<()> {
         let padding = self.padding(width);
         for i in 0..count {
             let left = (padding - i).max(0);
@@ -51,11 +52,22 @@ impl Rules<'_> {
             } else {
                 (i - padding).max(0) as usize
             };
-            let mut parts: Vec<&[u8]> = vec![self.left; left as usize];
-            parts.extend(row.iter().skip(start).take(tokens).map(TString::as_bytes));
-            parts.extend(std::iter::repeat_n(self.right, right as usize));
-            to.push(parts.join(self.separator).as_slice().into());
+            // Each part with a separator after it, but for the last.
+            let mut parts = reserved(left.saturating_add(right).saturating_mul(2) as usize)?;
+            let before = std::iter::repeat_n(self.left, left as usize);
+            let tokens = row.iter().skip(start).take(tokens).map(TString::as_bytes);
+            let after = std::iter::repeat_n(self.right, right as usize);
+            parts.extend(
+                before
+                    .chain(tokens)
+                    .chain(after)
+                    .flat_map(|part| [part, self.separator]),
+            );
+            parts.pop();
+            reserve(to, 1)?;
+            to.push(TString::concatenated(&parts)?);
         }
+        Ok(())
     }
 }
 
@@ -100,10 +112,10 @@ fn run(context: &mut KernelContext) -> Result<()> {
         let row = &data[pair[0] as usize..pair[1] as usize];
         let (length, before) = (row.len() as i64, ngrams.len());
         for &width in widths {
-            rules.push(row, width, rules.count(length, width), &mut ngrams);
+            rules.push(row, width, rules.count(length, width), &mut ngrams)?;
         }
         if preserve && ngrams.len() == before && length > 0 && rules.padding >= 0 {
-            rules.push(row, length + 2 * rules.padding, 1, &mut ngrams);
+            rules.push(row, length + 2 * rules.padding, 1, &mut ngrams)?;
         }
         edges.push(ngrams.len() as i64);
     }

@@ -5,7 +5,7 @@
 use super::re2::compile;
 use super::{ELEMENTWISE, map_strings};
 use ff_op::{Kernel, KernelContext, Op, PrepareContext, Prepared, ShapeContext};
-use ff_tensor::{Bool, Result, Tensor, ensure};
+use ff_tensor::{Bool, Result, TString, Tensor, ensure};
 use parking_lot::Mutex;
 use regex::bytes::{Captures, Regex};
 use std::sync::Arc;
@@ -103,7 +103,7 @@ fn replace(context: &mut KernelContext, fixed: bool) -> Result<()> {
     let rewrite = Rewrite::parse(text(context, fixed, "rewrite", 2)?);
     let global = context.attrs().bool("replace_global")?;
     map_strings(context, |bytes| {
-        Ok(rewrite.apply(&regex, bytes, global)[..].into())
+        TString::concatenated(&[&rewrite.apply(&regex, bytes, global)?])
     })
 }
 
@@ -145,47 +145,54 @@ impl Rewrite {
         self.parts.iter().map(group).max().unwrap_or(0)
     }
 
-    fn write(&self, captures: &Captures, to: &mut Vec<u8>) {
+    fn write(&self, captures: &Captures, to: &mut Vec<u8>) -> Result<()> {
         for part in &self.parts {
             match part {
-                Part::Literal(byte) => to.push(*byte),
-                Part::Group(group) => {
-                    to.extend_from_slice(captures.get(*group).map_or(&[], |found| found.as_bytes()))
-                }
+                Part::Literal(byte) => append(to, std::slice::from_ref(byte))?,
+                Part::Group(group) => append(to, captures.get(*group).map_or(&[], |found| found.as_bytes()))?,
             }
         }
+        Ok(())
     }
 
     /// The text with the first match or all of them replaced. An empty match right after another does not count.
-    fn apply(&self, regex: &Regex, text: &[u8], global: bool) -> Vec<u8> {
+    fn apply(&self, regex: &Regex, text: &[u8], global: bool) -> Result<Vec<u8>> {
+        let mut written = crate::wide::reserved(text.len())?;
         if self.largest_group() >= regex.captures_len() || (self.broken && !global) {
-            return text.to_vec();
+            append(&mut written, text)?;
+            return Ok(written);
         }
-        let mut written = Vec::with_capacity(text.len());
         let (mut at, mut last_end) = (0, None);
         while at <= text.len() {
             let Some(captures) = regex.captures_at(text, at) else {
                 break;
             };
             let Some(found) = captures.get(0) else { break };
-            written.extend_from_slice(&text[at..found.start()]);
+            append(&mut written, &text[at..found.start()])?;
             at = found.start();
             if found.is_empty() && last_end == Some(at) {
                 let next = at + character_length(&text[at..]);
-                written.extend_from_slice(&text[at..next.min(text.len())]);
+                append(&mut written, &text[at..next.min(text.len())])?;
                 at = next;
                 continue;
             }
-            self.write(&captures, &mut written);
+            self.write(&captures, &mut written)?;
             at = found.end();
             last_end = Some(at);
             if !global {
                 break;
             }
         }
-        written.extend_from_slice(&text[at.min(text.len())..]);
-        written
+        append(&mut written, &text[at.min(text.len())..])?;
+        Ok(written)
     }
+}
+
+/// Adds bytes at the end. RESOURCE_EXHAUSTED when memory is out.
+fn append(to: &mut Vec<u8>, bytes: &[u8]) -> Result<()> {
+    crate::wide::reserve(to, bytes.len())?;
+    to.extend_from_slice(bytes);
+    Ok(())
 }
 
 /// Bytes of the first character; 1 for none or bytes that are not UTF-8.

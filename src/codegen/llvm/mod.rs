@@ -6,6 +6,7 @@ mod ir;
 mod lanes;
 mod machine;
 mod math;
+mod reduction;
 mod start;
 
 use crate::layout::Layout;

@@ -1,3 +1,5 @@
+//! Objects, IR and PTX text of small plans: what is in them, and what is refused.
+
 use super::*;
 use crate::self_test::plan;
 use ff_hlo::{Builder, HloShape, Module, Opcode, parse};

@@ -6,15 +6,17 @@
 //!
 //! What it does not do: it decides neither what is fused (`passes::fusion` does) nor how code looks.
 
+mod forms;
 mod library;
 mod node;
 mod plan;
+mod planner;
 mod structure;
 
+pub(crate) use forms::{change, columns_have_code, reduces_columns, reduces_rows, starts_neutral};
 pub use library::{LibraryFunction, call_library, library_function};
 pub use node::{Counter, Input, Level, Node, NodeKind, Output};
 pub use plan::FusionPlan;
-pub(crate) use plan::{change, columns_have_code, reduces_columns, reduces_rows, starts_neutral};
 
 use crate::opcode::Opcode;
 use ff_kernels::ThreadPool;

@@ -229,7 +229,7 @@ static void cancelled_ops(void) {
     TFE_TensorHandle* none = NULL;
     int count = 1;
     TFE_Execute(op, &none, &count, fresh(status));
-    print_code("dequeue", status);
+    print_status("dequeue", status);
     TFE_DeleteOp(op);
     pthread_join(canceller, NULL);
     op = new_op("QueueSizeV2", queue, NULL);
@@ -238,7 +238,7 @@ static void cancelled_ops(void) {
     TFE_OpSetAttrTypeList(op, "component_types", types, 1);
     TFE_OpSetCancellationManager(op, manager, fresh(status));
     TFE_Execute(op, &none, &count, fresh(status));
-    print_code("cancelled before", status);
+    print_status("cancelled before", status);
     TFE_DeleteOp(op);
     TFE_DeleteCancellationManager(manager);
     TFE_DeleteTensorHandle(x);

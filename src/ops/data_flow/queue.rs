@@ -6,7 +6,7 @@
 use super::store::{Store, Tuple};
 use super::wait::{Done, Monitor, Outcome};
 use ff_op::{Cancellation, Value};
-use ff_tensor::{DataType, PartialShape, Result, Status, Tensor, ensure, status};
+use ff_tensor::{Code, DataType, PartialShape, Result, Status, Tensor, ensure, status};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -59,6 +59,11 @@ struct State {
 
 const BRINGING: usize = 0;
 const TAKING: usize = 1;
+/// What waiters of these lanes are told when their step is cancelled.
+const CANCELLED: &[&str] = &[
+    "Enqueue operation was cancelled",
+    "Dequeue operation was cancelled",
+];
 
 /// How many elements are taken at once.
 #[derive(Clone, Copy, Debug)]
@@ -88,7 +93,7 @@ impl Queue {
             shapes,
             capacity: usize::MAX,
             left: 0,
-            monitor: Monitor::new(state, 2, true),
+            monitor: Monitor::with_words(state, 2, true, CANCELLED),
         }
     }
 
@@ -176,7 +181,7 @@ impl Queue {
     /// Closes the queue: nothing more goes in, but from those who wait already. With `cancel`, they are turned away.
     pub fn close(&self, cancel: bool, cancellation: &Cancellation, done: Done) {
         if cancel {
-            let error = status!(Cancelled, "Enqueue operation was cancelled");
+            let error = Status::new(Code::Cancelled, CANCELLED[BRINGING]);
             self.monitor
                 .turn_all_away(BRINGING, &error, |state| state.closed = true);
             return done(Ok(Vec::new()));

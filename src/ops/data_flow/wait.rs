@@ -5,7 +5,7 @@
 //! served; in an unordered one all are.
 
 use ff_op::{Cancellation, Value};
-use ff_tensor::{Result, Status};
+use ff_tensor::{Code, Result, Status};
 use parking_lot::Mutex;
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -51,11 +51,23 @@ struct Inner<S> {
 pub struct Monitor<S> {
     inner: Mutex<Inner<S>>,
     ordered: bool,
+    /// What a waiter of each lane is told when its step is cancelled; the cause where nothing is listed.
+    when_cancelled: &'static [&'static str],
 }
 
 impl<S: Send + 'static> Monitor<S> {
     /// A state with so many lanes.
     pub fn new(state: S, lanes: usize, ordered: bool) -> Arc<Monitor<S>> {
+        Monitor::with_words(state, lanes, ordered, &[])
+    }
+
+    /// As [`Monitor::new`]; a waiter whose step is cancelled, and not late, is told its lane's words.
+    pub fn with_words(
+        state: S,
+        lanes: usize,
+        ordered: bool,
+        when_cancelled: &'static [&'static str],
+    ) -> Arc<Monitor<S>> {
         let inner = Inner {
             state,
             next: 0,
@@ -64,6 +76,7 @@ impl<S: Send + 'static> Monitor<S> {
         Arc::new(Monitor {
             inner: Mutex::new(inner),
             ordered,
+            when_cancelled,
         })
     }
 
@@ -148,7 +161,11 @@ impl<S: Send + 'static> Monitor<S> {
                 found.and_then(|index| inner.lanes[lane].remove(index))
             };
             if let (Some(waiter), Err(error)) = (waiter, cause.check()) {
-                waiter.end(Err(error));
+                let words = monitor.when_cancelled.get(lane);
+                let words = words.filter(|_| error.code() == Code::Cancelled);
+                waiter.end(Err(
+                    words.map_or(error, |words| Status::new(Code::Cancelled, *words))
+                ));
                 monitor.settle();
             }
         });

@@ -65,10 +65,10 @@ static void asynchronous_errors(void) {
     TFE_TensorHandle* next = NULL;
     count = 1;
     TFE_Execute(op, &next, &count, fresh(status));
-    print_code("of what is broken", status);
+    print_status("of what is broken", status);
     TFE_DeleteOp(op);
     TFE_ExecutorWaitForAllPendingNodes(executor, fresh(status));
-    print_code("wait", status);
+    print_status("wait", status);
     if (next) TFE_DeleteTensorHandle(next);
     TFE_ExecutorClearError(executor);
     TFE_DeleteTensorHandle(broken);

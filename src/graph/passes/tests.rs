@@ -215,6 +215,41 @@ fn a_function_that_calls_itself_stays_a_call() {
 }
 
 #[test]
+fn bodies_that_double_are_inlined_up_to_a_bound() {
+    const LEVELS: usize = 24;
+    let typed = "attr{key:'T' value{type:DT_FLOAT}}";
+    let signature = |name: usize| {
+        format!(
+            "signature{{name:'f{name}' input_arg{{name:'x' type:DT_FLOAT}} output_arg{{name:'r' type:DT_FLOAT}}}}"
+        )
+    };
+    let mut text = format!(
+        "library{{function{{{} node_def{{name:'s' op:'Sqrt' input:'x' {typed}}} ret{{key:'r' value:'s:y:0'}}}}",
+        signature(0)
+    );
+    for level in 1..=LEVELS {
+        let called = level - 1;
+        text += &format!(
+            " function{{{} node_def{{name:'a' op:'f{called}' input:'x'}} node_def{{name:'b' op:'f{called}' input:'a:r:0'}}
+            ret{{key:'r' value:'b:r:0'}}}}",
+            signature(level)
+        );
+    }
+    let mut graph = graph();
+    import_graph_def(&mut graph, graph_def(&(text + "}")), &ImportOptions::default()).unwrap();
+    let x = placeholder(&mut graph, "x", &[2]);
+    let called = call(&mut graph, "f", &format!("f{LEVELS}"), x);
+    let (graph, _) = optimize(&graph, &goal(&[x], &[called], &[]), Level::Full).unwrap();
+    // All copies would be 2^24 nodes. What is not inlined stays a call.
+    assert!(graph.len() > 1000 && graph.len() < 200_000, "{}", graph.len());
+    assert!(
+        graph
+            .nodes()
+            .any(|(_, node)| node.info.op_name().starts_with('f'))
+    );
+}
+
+#[test]
 fn loops_survive() {
     let typed = "attr{key:'T' value{type:DT_FLOAT}}";
     let text = format!(

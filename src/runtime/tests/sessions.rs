@@ -282,3 +282,22 @@ fn many_threads_share_a_session() {
         }
     });
 }
+
+#[test]
+fn labels_out_of_range_are_all_named() {
+    let mut graph = graph();
+    let logits = placeholder(&mut graph, "logits");
+    let labels = constant(&mut graph, "labels", Tensor::vector(&[1i32, 77]).unwrap());
+    let loss = NodeBuilder::new("SparseSoftmaxCrossEntropyWithLogits", "loss")
+        .input(out(logits))
+        .input(out(labels))
+        .finish(&mut graph)
+        .unwrap();
+    let values = Tensor::from_slice(Shape::new(&[2, 10]).unwrap(), &[0.5f32; 20]).unwrap();
+    let error = run(&session(graph), &[(out(logits), values)], &[out(loss)], &[]);
+    let error = error.err().unwrap();
+    assert_eq!(error.code(), Code::InvalidArgument);
+    let text =
+        "Received a label value of 77 which is outside the valid range of [0, 10).  Label values: 1 77";
+    assert!(error.message().starts_with(text), "{}", error.message());
+}

@@ -31,6 +31,8 @@ mod gradients;
 mod variables;
 mod whole_graphs;
 
+pub use whole_graphs::Steps;
+
 /// A tensor of these extents and elements.
 pub fn t<T: Element>(dims: &[i64], values: &[T]) -> Tensor {
     let shape = Shape::new(dims).expect("extents of a case");

@@ -89,7 +89,16 @@ static LIN_SPACE: Op = Op {
 static ONE_HOT: Op = Op {
     name: "OneHot",
     shape: one_hot_shape,
-    kernels: &[Kernel::FROM_LOWERING],
+    kernels: &[
+        Kernel::FROM_LOWERING,
+        Kernel {
+            priority: 1,
+            ..Kernel::native(one_hot_of_any).for_types(&[(
+                "T",
+                &[DataType::STRING, DataType::RESOURCE, DataType::VARIANT],
+            )])
+        },
+    ],
     lower: Some(lower_one_hot),
     gradient: Gradient::NotDifferentiable,
     ..Op::PURE
@@ -271,6 +280,30 @@ fn one_hot_shape(context: &mut ShapeContext) -> Result<()> {
     Ok(())
 }
 
+/// For elements that are no numbers.
+fn one_hot_of_any(context: &mut KernelContext) -> Result<()> {
+    let shape = context.output_shape(0)?.clone();
+    let indices = context.input(0)?;
+    let axis = hot_axis(context.attrs().int("axis")?, indices.rank())?;
+    let depth = shape.dim(axis);
+    let inner: i64 = shape.dims()[axis + 1..].iter().product();
+    let indices: Vec<i64> = match indices.dtype() {
+        DataType::INT8 => crate::wide::collected(indices.as_slice::<i8>()?.iter().map(|&i| i64::from(i)))?,
+        DataType::UINT8 => crate::wide::collected(indices.as_slice::<u8>()?.iter().map(|&i| i64::from(i)))?,
+        _ => indices.to_i64_vec()?,
+    };
+    let mut writer = Writer::filled(context.input(3)?, shape)?;
+    for (number, &index) in indices.iter().enumerate() {
+        if (0..depth as i64).contains(&index) {
+            let (outer, rest) = (number / inner as usize, number % inner as usize);
+            let place = (outer * depth + index as usize) * inner as usize + rest;
+            writer.copy(place, context.input(2)?, 0, 1)?;
+        }
+    }
+    let output = writer.finish()?;
+    context.set_output(0, output)
+}
+
 fn lower_one_hot(context: &mut LowerContext) -> Result<()> {
     let indices = context.input(0)?;
     let mut dims = context.input_dims(0)?;
@@ -296,6 +329,9 @@ fn lower_one_hot(context: &mut LowerContext) -> Result<()> {
 }
 
 crate::op_cases! {
+    one_hot_of_strings: Case::op("OneHot").inputs([t(&[2, 2], &[0, 2, -1, 1]), scalar(3), strings(&[], &["on"]), strings(&[], &["off"])]);
+    one_hot_of_strings_first: Case::op("OneHot").inputs([vector(&[1u8, 0]), scalar(2), strings(&[], &["on"]), strings(&[], &["off"])]).attr("axis", 0i64)
+        .gives(strings(&[2, 2], &["off", "on", "on", "off"]));
     filled: Case::op("Fill").inputs([vector(&[2, 1]), scalar(7i64)]).gives(t(&[2, 1], &[7i64, 7]));
     filled_with_nothing: Case::op("Fill").inputs([vector(&[0i64, 3]), strings(&[], &["a"])]);
     filled_negative: Case::op("Fill").inputs([vector(&[-2]), scalar(7i64)]).fails(Code::InvalidArgument);

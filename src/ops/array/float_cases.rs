@@ -37,6 +37,8 @@ crate::op_cases! {
     split: Case::op("Split").inputs([scalar(1), numbered(&[2, 6])]).attr("num_split", 3i64);
     split_by_sizes: Case::op("SplitV").inputs([numbered(&[4, 2]), vector(&[1, 3]), scalar(0)]).attr("num_split", 2i64);
     squeezed: Case::op("Squeeze").input(numbered(&[1, 3, 1])).attr("squeeze_dims", vec![0i64]);
+    added_without_alias: Case::op("ScatterNdNonAliasingAdd").inputs([numbered(&[3, 2]), t(&[2, 1], &[2, 0]), numbered(&[2, 2])]);
+    added_without_alias_outside: Case::op("ScatterNdNonAliasingAdd").inputs([numbered(&[3, 2]), t(&[1, 1], &[3]), numbered(&[1, 2])]).fails(Code::InvalidArgument);
     added_at: Case::op("TensorScatterAdd").inputs([numbered(&[3, 2]), t(&[2, 1], &[2, 0]), numbered(&[2, 2])]);
     put_at: Case::op("TensorScatterUpdate").inputs([numbered(&[3, 2]), t(&[2, 1], &[2, 0]), numbered(&[2, 2])]);
     put_slice: Case::op("TensorStridedSliceUpdate").inputs([numbered(&[4]), vector(&[0]), vector(&[4]), vector(&[2]), vector(&[7f32, 8.0])]);

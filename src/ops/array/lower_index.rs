@@ -129,7 +129,7 @@ pub fn scatter_nd(context: &mut LowerContext) -> Result<()> {
 pub fn tensor_scatter(context: &mut LowerContext) -> Result<()> {
     check_policy(context)?;
     let name = match context.node().op_name() {
-        "TensorScatterAdd" => "add",
+        "TensorScatterAdd" | "ScatterNdNonAliasingAdd" => "add",
         "TensorScatterSub" => "subtract",
         "TensorScatterMax" => "larger",
         "TensorScatterMin" => "smaller",

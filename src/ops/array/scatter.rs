@@ -17,6 +17,11 @@ pub static OPS: &[&Op] = &[
         ..Op::PURE
     },
     &Op {
+        name: "ScatterNdNonAliasingAdd",
+        gradient: Gradient::Fn(add_gradient),
+        ..TENSOR_SCATTER
+    },
+    &Op {
         name: "TensorScatterUpdate",
         gradient: Gradient::Fn(update_gradient),
         ..TENSOR_SCATTER
@@ -278,7 +283,7 @@ fn tensor_scatter_shape(context: &mut ShapeContext) -> Result<()> {
 fn tensor_scatter(context: &mut KernelContext) -> Result<()> {
     let join = match context.node().op_name() {
         "TensorScatterUpdate" => Join::Update,
-        "TensorScatterAdd" => Join::Add,
+        "TensorScatterAdd" | "ScatterNdNonAliasingAdd" => Join::Add,
         "TensorScatterSub" => Join::Sub,
         "TensorScatterMax" => Join::Max,
         _ => Join::Min,

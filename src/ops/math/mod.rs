@@ -4,6 +4,7 @@ mod arithmetic;
 mod bincount;
 mod bits;
 mod cast;
+mod clustering;
 mod compare;
 pub mod complex;
 mod cross;
@@ -39,6 +40,7 @@ pub static OPS: &[&[&Op]] = &[
     bincount::OPS,
     bits::OPS,
     cast::OPS,
+    clustering::OPS,
     compare::OPS,
     complex::OPS,
     cross::OPS,

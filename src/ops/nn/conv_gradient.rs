@@ -103,8 +103,11 @@ pub static OPS: &[&Op] = &[
     &VOLUME_FILTER_V1,
 ];
 
-/// The shape of an input of rank 5.
+/// The shape of an input of rank 5, as all are.
 fn shape_of(context: &mut ShapeContext, index: usize) -> Result<()> {
+    for other in (0..3).filter(|other| *other != index) {
+        context.input_with_rank(other, 5)?;
+    }
     let shape = context.input_with_rank(index, 5)?;
     context.set_output(0, shape);
     Ok(())

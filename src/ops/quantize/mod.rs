@@ -12,6 +12,7 @@ mod range;
 mod requantize;
 mod simulate;
 mod uniform;
+mod uniform_convolution;
 mod uniform_product;
 
 use ff_op::Op;
@@ -28,5 +29,6 @@ pub static OPS: &[&[&Op]] = &[
     requantize::OPS,
     simulate::OPS,
     uniform::OPS,
+    uniform_convolution::OPS,
     uniform_product::OPS,
 ];

@@ -98,8 +98,9 @@ pub fn convert(values: &mut [i64], from: (Levels, Range), to: (Levels, Range)) {
         }
         let offset_in = (middle * inverse * 65536.0) as i64;
         for value in values {
-            let fixed = ((i128::from(*value) * i128::from(scale)) >> 32) as i64 + offset_in;
-            *value = ((fixed - offset_out + (1 << 15)) >> 16).clamp(0, 255);
+            let fixed = ((i128::from(*value) * i128::from(scale)) >> 32) + i128::from(offset_in);
+            let rounded = (fixed - i128::from(offset_out) + (1 << 15)) >> 16;
+            *value = rounded.clamp(0, 255) as i64;
         }
         return;
     }

@@ -85,7 +85,7 @@ fn dot(context: &mut KernelContext) -> Result<()> {
 }
 
 /// Integers, scale and zero point that cover numbers from -128 to 127.
-fn quantize_all(x: &[f32]) -> (Vec<i64>, f32, i64) {
+pub fn quantize_all(x: &[f32]) -> (Vec<i64>, f32, i64) {
     let (least, largest) = (-128.0f64, 127.0f64);
     let min = f64::from(x.iter().copied().fold(0.0, f32::min));
     let max = f64::from(x.iter().copied().fold(0.0, f32::max));

@@ -47,7 +47,62 @@ pub static OPS: &[&Op] = &[
         gradient: Gradient::Missing,
         ..Op::PURE
     },
+    &Op {
+        name: "RaggedTensorToVariantGradient",
+        shape: |context| {
+            let shape = context.input_as_shape(2)?;
+            context.set_output(0, shape);
+            Ok(())
+        },
+        kernels: &[Kernel::native(to_variant_gradient)],
+        gradient: Gradient::Missing,
+        ..Op::PURE
+    },
 ];
+
+/// The gradients of the rows of a batch, or the one of a single ragged tensor, one after the other in the shape of the values; a
+/// row without a gradient has zeros.
+fn to_variant_gradient(context: &mut KernelContext) -> Result<()> {
+    let (gradients, splits) = (context.input(0)?, context.input_i64s(1)?);
+    let shape = Shape::new(&context.input_i64s(2)?)?;
+    let dtype = context.output_type(0);
+    let mut parts: Vec<Tensor> = Vec::new();
+    for (row, variant) in gradients.variants()?.iter().enumerate() {
+        if let Some(ragged) = variant.get::<RaggedValue>() {
+            parts.push(ragged.values.clone());
+            continue;
+        }
+        ensure!(
+            variant.object().is_none() && row + 1 < splits.len(),
+            InvalidArgument,
+            "encoded_ragged_grad does not hold a RaggedTensorVariant: {variant:?}"
+        );
+        // Nothing came back for this row.
+        let mut dims = shape.dims().to_vec();
+        if let Some(first) = dims.first_mut() {
+            *first = splits[row + 1] - splits[row];
+        }
+        parts.push(Tensor::zeros(dtype, Shape::new(&dims)?)?);
+    }
+    ensure!(
+        parts.iter().all(|part| part.dtype() == dtype),
+        InvalidArgument,
+        "encoded_ragged_grad holds values that are not of type {dtype}"
+    );
+    let flat = parts
+        .into_iter()
+        .map(|part| part.reshape(Shape::vector(part.num_elements())));
+    let flat: Vec<Tensor> = flat.collect::<Result<_>>()?;
+    let joined = concatenated(&flat.iter().collect::<Vec<_>>(), dtype)?;
+    ensure!(
+        joined.num_elements() == shape.num_elements(),
+        InvalidArgument,
+        "The gradients have {} elements, which do not fill {shape}",
+        joined.num_elements()
+    );
+    let joined = joined.into_shape(shape)?;
+    context.set_output(0, joined)
+}
 
 /// A ragged tensor as a value.
 pub struct RaggedValue {
@@ -269,6 +324,26 @@ mod tests {
             assert_eq!(back[1].as_slice::<i64>().unwrap(), [0, 2, 2, 5]);
             assert_eq!(back[2].num_elements(), 5);
         }
+    }
+
+    #[test]
+    fn gradients_of_rows_are_joined() {
+        let runner = OpRunner::new();
+        let split = |splits: &[i64], values: Tensor| {
+            let attrs = Attrs::new().with("RAGGED_RANK", 1i64).with("batched_input", true);
+            let inputs = [vector(splits), values];
+            runner.run("RaggedTensorToVariant", &inputs, attrs).unwrap().remove(0)
+        };
+        let gradients = split(&[0, 2, 2, 3], vector(&[1.0f32, 2.0, 3.0]));
+        let attrs = || Attrs::new().with("Tvalues", DataType::FLOAT);
+        let inputs = [gradients.clone(), vector(&[0i64, 2, 2, 3]), vector(&[3i32])];
+        let joined = runner
+            .run("RaggedTensorToVariantGradient", &inputs, attrs())
+            .unwrap();
+        assert_eq!(joined[0].as_slice::<f32>().unwrap(), [1.0, 2.0, 3.0]);
+        let misfit = [gradients, vector(&[0i64, 2, 2, 3]), vector(&[4i32])];
+        let result = runner.run("RaggedTensorToVariantGradient", &misfit, attrs());
+        assert_eq!(code(result), Some(Code::InvalidArgument));
     }
 
     #[test]

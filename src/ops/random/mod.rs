@@ -7,6 +7,7 @@ mod multinomial;
 mod parameterized;
 mod sampled;
 mod shuffle;
+mod sobol;
 mod stateful;
 mod stateless;
 pub mod stream;
@@ -27,6 +28,7 @@ pub static OPS: &[&[&Op]] = &[
     parameterized::OPS,
     sampled::OPS,
     shuffle::OPS,
+    sobol::OPS,
     stateful::OPS,
     stateless::OPS,
 ];

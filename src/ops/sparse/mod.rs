@@ -4,6 +4,12 @@ mod add;
 mod arrange;
 mod count;
 mod cross;
+mod csr;
+mod csr_convert;
+mod csr_factor;
+mod csr_product;
+#[cfg(test)]
+mod csr_tests;
 mod dense;
 mod fill;
 mod parts;
@@ -21,6 +27,9 @@ pub static OPS: &[&[&Op]] = &[
     arrange::OPS,
     count::OPS,
     cross::OPS,
+    csr_convert::OPS,
+    csr_factor::OPS,
+    csr_product::OPS,
     dense::OPS,
     fill::OPS,
     reduce::OPS,

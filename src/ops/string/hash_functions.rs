@@ -3,7 +3,7 @@
 //! [`hash64`] is a variant of Murmur 2, [`fingerprint64`] is FarmHash's stable 64-bit fingerprint, [`siphash`] is
 //! SipHash-2-4 (Aumasson and Bernstein, 2012).
 
-fn word(bytes: &[u8], at: usize) -> u64 {
+pub(super) fn word(bytes: &[u8], at: usize) -> u64 {
     let mut word = [0; 8];
     word.copy_from_slice(&bytes[at..at + 8]);
     u64::from_le_bytes(word)
@@ -33,15 +33,15 @@ pub fn hash64(bytes: &[u8]) -> u64 {
     hash ^ hash >> 47
 }
 
-const K0: u64 = 0xc3a5_c85c_97cb_3127;
-const K1: u64 = 0xb492_b66f_be98_f273;
+pub(super) const K0: u64 = 0xc3a5_c85c_97cb_3127;
+pub(super) const K1: u64 = 0xb492_b66f_be98_f273;
 const K2: u64 = 0x9ae1_6a3b_2f90_404f;
 
-fn shift_mix(value: u64) -> u64 {
+pub(super) fn shift_mix(value: u64) -> u64 {
     value ^ value >> 47
 }
 
-fn mix(u: u64, v: u64, mul: u64) -> u64 {
+pub(super) fn mix(u: u64, v: u64, mul: u64) -> u64 {
     let a = shift_mix((u ^ v).wrapping_mul(mul));
     shift_mix((v ^ a).wrapping_mul(mul)).wrapping_mul(mul)
 }
@@ -60,7 +60,7 @@ fn multiplier(length: usize) -> u64 {
     K2.wrapping_add(length as u64 * 2)
 }
 
-fn fingerprint_to_16(s: &[u8]) -> u64 {
+pub(super) fn fingerprint_to_16(s: &[u8]) -> u64 {
     let (length, mul) = (s.len(), multiplier(s.len()));
     if length >= 8 {
         let a = word(s, 0).wrapping_add(K2);
@@ -131,7 +131,7 @@ struct Long {
 }
 
 /// 32 bytes and two seeds make two words.
-fn weak(s: &[u8], a: u64, b: u64) -> (u64, u64) {
+pub(super) fn weak(s: &[u8], a: u64, b: u64) -> (u64, u64) {
     let (w, x, y, z) = (word(s, 0), word(s, 8), word(s, 16), word(s, 24));
     let a = a.wrapping_add(w);
     let b = b.wrapping_add(a).wrapping_add(z).rotate_right(21);

@@ -3,6 +3,7 @@
 mod as_string;
 mod base64;
 mod case;
+mod city;
 mod format;
 mod hash;
 pub(crate) mod hash_functions;
@@ -12,12 +13,14 @@ mod ngrams;
 mod patterns;
 mod re2;
 mod reduce_join;
+mod script;
 mod segment_join;
 mod split;
 mod substr;
 mod to_number;
 mod unicode;
 
+pub use city::fingerprint128;
 pub use hash_functions::fingerprint64;
 
 use ff_op::{Gradient, KernelContext, Op};
@@ -35,6 +38,7 @@ pub static OPS: &[&[&Op]] = &[
     ngrams::OPS,
     patterns::OPS,
     reduce_join::OPS,
+    script::OPS,
     segment_join::OPS,
     split::OPS,
     substr::OPS,

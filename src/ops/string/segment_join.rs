@@ -42,14 +42,10 @@ fn run(context: &mut KernelContext) -> Result<()> {
     let texts = values.strings()?;
     for (row, &id) in ids.iter().enumerate() {
         ensure!(
-            id < count,
+            (0..count).contains(&id),
             InvalidArgument,
-            "segment_ids[{row}] = {id} is out of range [0, {count})"
+            "segment_ids are not allowed to exceed num_segments or to have negative values."
         );
-        // Strings of no segment are dropped.
-        if id < 0 {
-            continue;
-        }
         for i in 0..each {
             let text = texts[row * each + i].as_bytes();
             match &mut joined[id as usize * each + i] {

@@ -2,7 +2,7 @@
 
 use super::step::{Numbers, Rule, TrainedReal, optimizer};
 use ff_op::Op;
-use ff_tensor::{Result, bf16, f16};
+use ff_tensor::{Result, bf16, ensure, f16};
 
 /// Both versions.
 pub static FTRL: &[&Op] = optimizer!(
@@ -39,18 +39,30 @@ struct Ftrl<T> {
 impl<T: TrainedReal> Rule<T, 3> for Ftrl<T> {
     fn read(numbers: &Numbers) -> Result<Self> {
         let power: T = numbers.scalar("lr_power")?;
+        let (rate, zero): (T, T) = (numbers.scalar("lr")?, T::default());
+        let multiply = numbers.flag("multiply_linear_by_lr", false);
+        ensure!(
+            rate > zero || (multiply && rate >= zero),
+            InvalidArgument,
+            "lr is not a positive scalar (or zero if multiply_linear_by_lr is set): []"
+        );
+        ensure!(
+            power <= zero,
+            InvalidArgument,
+            "lr_power is not a non-positive scalar: []"
+        );
         let shrinkage = match numbers.has("l2_shrinkage") {
-            true => Some(numbers.scalar("l2_shrinkage")?),
+            true => Some(numbers.not_negative("l2_shrinkage", "l2 shrinkage regularization strength")?),
             false => None,
         };
         Ok(Ftrl {
-            rate: numbers.scalar("lr")?,
-            l1: numbers.scalar("l1")?,
-            l2: numbers.scalar("l2")?,
+            rate,
+            l1: numbers.not_negative("l1", "l1 regularization strength")?,
+            l2: numbers.not_negative("l2", "l2 regularization strength")?,
             shrinkage,
             power: T::default().sub(power),
             is_root: power == T::of(-0.5),
-            multiply: numbers.flag("multiply_linear_by_lr", false),
+            multiply,
         })
     }
 

@@ -9,6 +9,8 @@ mod descent;
 mod ftrl;
 mod proximal;
 mod rms_prop;
+mod sdca;
+mod sdca_loss;
 mod sign;
 mod slots;
 mod step;
@@ -32,6 +34,7 @@ pub static OPS: &[&[&Op]] = &[
     proximal::GRADIENT_DESCENT,
     rms_prop::CENTERED,
     rms_prop::PLAIN,
+    sdca::OPS,
     sign::ADD_SIGN,
     sign::POWER_SIGN,
 ];

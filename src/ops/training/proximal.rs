@@ -2,7 +2,7 @@
 
 use super::step::{Numbers, Rule, TrainedReal, optimizer};
 use ff_op::Op;
-use ff_tensor::Result;
+use ff_tensor::{Result, ensure};
 
 /// With plain descent.
 pub static GRADIENT_DESCENT: &[&Op] = optimizer!(
@@ -86,9 +86,18 @@ struct Adagrad<T> {
 
 impl<T: TrainedReal> Rule<T, 2> for Adagrad<T> {
     fn read(numbers: &Numbers) -> Result<Self> {
+        let rate: T = numbers.scalar("lr")?;
+        ensure!(
+            rate > T::default(),
+            InvalidArgument,
+            "lr is not a positive scalar: []"
+        );
         Ok(Adagrad {
-            rate: numbers.scalar("lr")?,
-            shrinking: Shrinking::of(numbers)?,
+            rate,
+            shrinking: Shrinking {
+                l1: numbers.not_negative("l1", "l1 regularization strength")?,
+                l2: numbers.not_negative("l2", "l2 regularization strength")?,
+            },
         })
     }
 

@@ -149,6 +149,17 @@ impl Numbers<'_, '_> {
             .map_err(|_| status!(InvalidArgument, "{name} is not a scalar"))
     }
 
+    /// The scalar input of this name, which must not be negative. INVALID_ARGUMENT, calling it this, otherwise.
+    pub fn not_negative<T: TrainedReal>(&self, name: &str, called: &str) -> Result<T> {
+        let number: T = self.scalar(name)?;
+        ensure!(
+            number >= T::default(),
+            InvalidArgument,
+            "{called} is not a non-negative scalar: []"
+        );
+        Ok(number)
+    }
+
     /// The attribute of this name; `otherwise` where the op has none.
     pub fn flag(&self, name: &str, otherwise: bool) -> bool {
         self.context.attrs().bool(name).unwrap_or(otherwise)

@@ -2,7 +2,7 @@
 
     python tools/reference/tables.py
 
-`src/ops/random/sobol.bin`: the first direction numbers of the Sobol sequence's axes 2 to 1111, without their lowest bit,
+`src/ops/random/sobol.bin`: the first direction numbers of the Sobol sequence's axes 2 to 21200, without their lowest bit,
 which is always set: of an axis whose primitive polynomial has degree d, numbers of 0, 1, .. d - 1 bits, low bits first, all
 one after the other in a stream of bits.
 `src/ops/string/scripts.bin`: runs of code points of one script, each the first code point (24 bits, little-endian) and the
@@ -19,10 +19,10 @@ import numpy as np
 import tensorflow as tf
 
 OPS = pathlib.Path(__file__).resolve().parents[2] / "src/ops"
-AXES = 1111
-DIGITS = 13
+AXES = 21200
+DIGITS = 18
 # How many primitive polynomials there are of each degree.
-POLYNOMIALS = [0, 1, 1, 2, 2, 6, 6, 18, 16, 48, 60, 176, 144, 630]
+POLYNOMIALS = [0, 1, 1, 2, 2, 6, 6, 18, 16, 48, 60, 176, 144, 630, 756, 1800, 2048, 7710, 7776]
 
 
 def direction_numbers():

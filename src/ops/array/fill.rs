@@ -93,10 +93,8 @@ static ONE_HOT: Op = Op {
         Kernel::FROM_LOWERING,
         Kernel {
             priority: 1,
-            ..Kernel::native(one_hot_of_any).for_types(&[(
-                "T",
-                &[DataType::STRING, DataType::RESOURCE, DataType::VARIANT],
-            )])
+            ..Kernel::native(one_hot_of_any)
+                .for_types(&[("T", &[DataType::STRING, DataType::RESOURCE, DataType::VARIANT])])
         },
     ],
     lower: Some(lower_one_hot),

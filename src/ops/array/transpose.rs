@@ -31,7 +31,10 @@ static CONJUGATE_TRANSPOSE: Op = Op {
 };
 static INVERT_PERMUTATION: Op = Op {
     name: "InvertPermutation",
-    shape: shapes::unchanged,
+    shape: |context| {
+        context.input_with_rank(0, 1)?;
+        shapes::unchanged(context)
+    },
     kernels: &[Kernel::native(invert)],
     lower: Some(super::lower_index::invert),
     gradient: Gradient::NotDifferentiable,

@@ -297,11 +297,7 @@ impl Space {
             _ => 0,
         };
         let room = dim::add(input, total)? - filter + 1;
-        ensure!(
-            room >= 0,
-            InvalidArgument,
-            "Dimension {room} must be >= 0"
-        );
+        ensure!(room >= 0, InvalidArgument, "Dimension {room} must be >= 0");
         self.output = room.div_ceil_of(self.stride);
         Ok(())
     }
@@ -559,7 +555,10 @@ fn mixed(dims: &[i64], filter: &[i64]) -> crate::testing::Case {
     use crate::testing::*;
     use ff_tensor::DataType;
     let count = |dims: &[i64]| dims.iter().product::<i64>();
-    let numbers: Vec<f32> = numbers_of(count(dims), 7).iter().map(|&x| x as f32 * 0.75).collect();
+    let numbers: Vec<f32> = numbers_of(count(dims), 7)
+        .iter()
+        .map(|&x| x as f32 * 0.75)
+        .collect();
     let case = Case::op("UniformQuantizedConvolutionHybrid")
         .inputs([
             t(dims, &numbers),
@@ -572,7 +571,8 @@ fn mixed(dims: &[i64], filter: &[i64]) -> crate::testing::Case {
 
 /// Batch, space and features in this order; the filter's space first.
 #[cfg(test)]
-const LAST: &str = "\x08\0\x10\x03\x1a\x02\x01\x02\x20\x02\x28\x03\x32\x02\0\x01\x38\0\x40\x03\x4a\x02\x01\x02";
+const LAST: &str =
+    "\x08\0\x10\x03\x1a\x02\x01\x02\x20\x02\x28\x03\x32\x02\0\x01\x38\0\x40\x03\x4a\x02\x01\x02";
 
 crate::op_cases! {
     whole: plain(&[2, 2, 3, 4], &[3, 2, 2, 2]);

@@ -2,7 +2,7 @@
 
 use super::range::{from_integers, integers};
 use super::uniform::{Multiplier, Scales, check_scales, limits};
-use crate::wide::zeros;
+use crate::wide::{reserved, zeros};
 use ff_op::{Kernel, KernelContext, Op, ShapeContext};
 use ff_tensor::{PartialShape, Result, Tensor, dim};
 
@@ -113,18 +113,19 @@ fn hybrid(context: &mut KernelContext) -> Result<()> {
     let attrs = context.attrs();
     let b_dims = context.input(1)?.dims();
     let right = Scales::of(context, 2, b_dims, attrs.int("rhs_quantization_axis")?)?;
-    let (a, scale, zero) = quantize_all(context.input_slice::<f32>(0)?);
+    let x = context.input_slice::<f32>(0)?;
     let b = integers(context.input(1)?)?;
     let size = extents(context)?;
-    let sums = sums(size, &a, zero, &b, &right)?;
-    let result: Vec<f32> = sums
-        .iter()
-        .enumerate()
-        .map(|(i, &sum)| {
-            let column = right.at(i % size.2.max(1));
-            sum as f32 * (scale * right.scales[column])
-        })
-        .collect();
+    let mut result: Vec<f32> = reserved(size.0 * size.2)?;
+    for row in 0..size.0 {
+        // Each row is quantized by itself.
+        let (a, scale, zero) = quantize_all(&x[row * size.1..(row + 1) * size.1]);
+        let sums = sums((1, size.1, size.2), &a, zero, &b, &right)?;
+        result.extend(sums.iter().enumerate().map(|(column, &sum)| {
+            let column = right.at(column);
+            sum as f32 * scale * right.scales[column]
+        }));
+    }
     let shape = context.output_shape(0)?.clone();
     context.set_output(0, Tensor::from_slice(shape, &result)?)
 }

@@ -332,7 +332,10 @@ mod tests {
         let split = |splits: &[i64], values: Tensor| {
             let attrs = Attrs::new().with("RAGGED_RANK", 1i64).with("batched_input", true);
             let inputs = [vector(splits), values];
-            runner.run("RaggedTensorToVariant", &inputs, attrs).unwrap().remove(0)
+            runner
+                .run("RaggedTensorToVariant", &inputs, attrs)
+                .unwrap()
+                .remove(0)
         };
         let gradients = split(&[0, 2, 2, 3], vector(&[1.0f32, 2.0, 3.0]));
         let attrs = || Attrs::new().with("Tvalues", DataType::FLOAT);

@@ -147,7 +147,10 @@ fn build(dims: Vec<i64>, places: &[i64], values: Tensor) -> Result<Csr> {
     let mut columns: Vec<i32> = reserved(values.num_elements())?;
     let mut last = 0;
     for (number, place) in places.chunks_exact(rank).enumerate() {
-        let inside = place.iter().zip(&dims).all(|(at, extent)| (0..*extent).contains(at));
+        let inside = place
+            .iter()
+            .zip(&dims)
+            .all(|(at, extent)| (0..*extent).contains(at));
         ensure!(
             inside,
             InvalidArgument,
@@ -165,7 +168,10 @@ fn build(dims: Vec<i64>, places: &[i64], values: Tensor) -> Result<Csr> {
         batch_starts[member + 1] += 1;
         columns.push(place[rank - 1] as i32);
     }
-    for starts in row_starts.chunks_exact_mut(rows + 1).chain([&mut batch_starts[..]]) {
+    for starts in row_starts
+        .chunks_exact_mut(rows + 1)
+        .chain([&mut batch_starts[..]])
+    {
         for i in 1..starts.len() {
             starts[i] += starts[i - 1];
         }
@@ -190,14 +196,23 @@ fn from_dense(context: &mut KernelContext) -> Result<()> {
     let strides = crate::movement::row_major(&dims);
     let mut numbers = reserved(places.len() / dims.len())?;
     for place in places.chunks_exact(dims.len()) {
-        let inside = place.iter().zip(&dims).all(|(at, extent)| (0..*extent).contains(at));
+        let inside = place
+            .iter()
+            .zip(&dims)
+            .all(|(at, extent)| (0..*extent).contains(at));
         ensure!(
             inside,
             InvalidArgument,
             "indices {place:?} do not index into shape {}",
             dense.shape()
         );
-        numbers.push(place.iter().zip(&strides).map(|(at, stride)| at * stride).sum::<i64>() as usize);
+        numbers.push(
+            place
+                .iter()
+                .zip(&strides)
+                .map(|(at, stride)| at * stride)
+                .sum::<i64>() as usize,
+        );
     }
     let values = take(dense, &numbers)?;
     build(dims, &places, values)?.give(context)

@@ -48,7 +48,9 @@ fn square(context: &ShapeContext) -> Result<Option<(DataType, PartialShape)>> {
 fn factor_shape(context: &mut ShapeContext) -> Result<()> {
     let found = square(context)?;
     let order = context.input_with_rank_at_least(1, 1)?.with_rank_at_most(2)?;
-    let Some((dtype, shape)) = found else { return Ok(()) };
+    let Some((dtype, shape)) = found else {
+        return Ok(());
+    };
     ensure!(
         order.rank().is_some(),
         InvalidArgument,
@@ -147,7 +149,11 @@ fn permuted<T: Field>(part: &Part, values: &[T], order: &[i32]) -> Result<Rows<T
                 continue;
             }
             let (i, j, value) = (place[row], place[column], values[part.first + at]);
-            entries.push(if i >= j { (i, j, value) } else { (j, i, value.conj()) });
+            entries.push(if i >= j {
+                (i, j, value)
+            } else {
+                (j, i, value.conj())
+            });
         }
     }
     entries.sort_unstable_by_key(|&(i, j, _)| (i, j));
@@ -265,7 +271,9 @@ fn factors<T: Field>(context: &mut KernelContext, dtype: DataType) -> Result<()>
             ResourceExhausted,
             "OOM: factors of more than 2^31 values"
         );
-        result.row_starts.extend(found.starts.iter().map(|&start| start as i32));
+        result
+            .row_starts
+            .extend(found.starts.iter().map(|&start| start as i32));
         reserve(&mut all, found.values.len())?;
         reserve(&mut result.columns, found.columns.len())?;
         all.extend(found.values);

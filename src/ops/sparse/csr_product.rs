@@ -13,9 +13,9 @@ pub static OPS: &[&Op] = &[
     &Op {
         name: "SparseMatrixMatMul",
         shape: with_dense_shape,
-        kernels: &[Kernel::native(|context| {
-            match_field!(context.output_type(0), T => with_dense::<T>(context))
-        })],
+        kernels: &[Kernel::native(
+            |context| match_field!(context.output_type(0), T => with_dense::<T>(context)),
+        )],
         gradient: Gradient::Missing,
         ..Op::PURE
     },
@@ -134,7 +134,11 @@ fn with_dense<T: Field>(context: &mut KernelContext) -> Result<()> {
     let (values, others) = (T::elements(&a.values)?, T::elements(b)?);
     let mut products: Vec<T> = zeros(shape.num_elements())?;
     let (b_row, b_column) = if b_turned { (1, b_rows) } else { (columns, 1) };
-    let (row_step, column_step) = if output_turned { (1, a.rows()) } else { (columns, 1) };
+    let (row_step, column_step) = if output_turned {
+        (1, a.rows())
+    } else {
+        (columns, 1)
+    };
     for number in 0..a.batch() {
         context.host().cancellation().check()?;
         let part = a.part(number);

@@ -87,9 +87,16 @@ impl State {
 /// Of 128 bytes and more.
 fn long(s: &[u8], [x, y]: [u64; 2]) -> [u64; 2] {
     let z = (s.len() as u64).wrapping_mul(K1);
-    let first = (y ^ K1).rotate_right(49).wrapping_mul(K1).wrapping_add(word(s, 0));
+    let first = (y ^ K1)
+        .rotate_right(49)
+        .wrapping_mul(K1)
+        .wrapping_add(word(s, 0));
     let second = first.rotate_right(42).wrapping_mul(K1).wrapping_add(word(s, 8));
-    let third = y.wrapping_add(z).rotate_right(35).wrapping_mul(K1).wrapping_add(x);
+    let third = y
+        .wrapping_add(z)
+        .rotate_right(35)
+        .wrapping_mul(K1)
+        .wrapping_add(x);
     let fourth = x.wrapping_add(word(s, 88)).rotate_right(53).wrapping_mul(K1);
     let mut state = State {
         x,

@@ -302,7 +302,9 @@ impl<'a> Problem<'a> {
             let weights = group.weights.iter().zip(&group.changes);
             for (&x, (&weight, &change)) in group.of(example).iter().zip(weights) {
                 own_before += x * self.penalty.shrink_narrow(weight);
-                own_now += x * self.penalty.shrink_narrow(weight + change * self.partitions as f32);
+                own_now += x * self
+                    .penalty
+                    .shrink_narrow(weight + change * self.partitions as f32);
             }
             before += f64::from(own_before);
             now += f64::from(own_now);
@@ -477,7 +479,11 @@ fn one(loss: &str, label: f32) -> crate::testing::Case {
     Case::op("SdcaOptimizerV2")
         .inputs([vector(&[0i64, 0]), vector(&[3i64, 5]), vector(&[0.5f32, -1.5])])
         .inputs([t(&[1, 2], &[0.25f32, 2.0]), vector(&[0.75f32]), vector(&[label])])
-        .inputs([vector(&[5i64, 3]), vector(&[0.125f32, -0.5]), vector(&[0.25f32, 0.5])])
+        .inputs([
+            vector(&[5i64, 3]),
+            vector(&[0.125f32, -0.5]),
+            vector(&[0.25f32, 0.5]),
+        ])
         .input(t(&[1, 4], &[0.0f32; 4]))
         .attr("loss_type", loss)
         .attr("num_sparse_features_with_values", 1i64)

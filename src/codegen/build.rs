@@ -11,9 +11,13 @@ fn main() {
         return;
     }
     let arch = std::env::var("CARGO_CFG_TARGET_ARCH").unwrap_or_default();
+    let foreign = std::env::var_os("CARGO_FEATURE_FOREIGN").is_some();
     let found = libraries::host_component(&arch)
         .ok_or_else(|| format!("no LLVM target is set up for {arch}: build with --no-default-features"))
-        .and_then(libraries::find);
+        .and_then(|host| match foreign {
+            true => libraries::find_all(libraries::PROCESSORS),
+            false => libraries::find(host),
+        });
     match found {
         Ok(found) => link(&found),
         Err(message) => println!("cargo::error={message}"),

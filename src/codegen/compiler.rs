@@ -135,15 +135,15 @@ fn bytes(slot: &Slot) -> usize {
 impl FusionCompiler for Compiler {
     fn compile(&self, plan: &FusionPlan) -> Result<Option<Arc<dyn FusionKernel>>> {
         let elements: usize = plan.extents.iter().product();
-        if !pays(plan) || elements < self.least_elements {
+        if !has_code(plan) || !has_processor() || elements < self.least_elements {
             return Ok(None);
         }
         Ok(Some(self.kernel(plan)?))
     }
 }
 
-/// Whether code is possible and faster than the evaluator.
-fn pays(plan: &FusionPlan) -> bool {
+/// Whether code for a fusion is possible and faster than the evaluator, on a processor that it can be made for.
+pub fn has_code(plan: &FusionPlan) -> bool {
     let (row, reduces) = (plan.row(), plan.reduces());
     let computes = plan
         .nodes
@@ -155,7 +155,7 @@ fn pays(plan: &FusionPlan) -> bool {
         row >= SHORTEST_ROW || plan.rows() == 1
     };
     let small = plan.extents.iter().product::<usize>() < i32::MAX as usize;
-    computes && fits && small && has_processor()
+    computes && fits && small
 }
 
 /// Whether the processor has what the emitters count on: fused multiply-add, half precision, rounding.

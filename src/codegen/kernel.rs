@@ -16,12 +16,13 @@ pub(crate) const NAME: &str = "ff_fusion";
 /// Elements of a row that are one piece of work where rows are long and not reduced.
 const PIECE: usize = 16 << 10;
 
-/// `(words, first row, end row, first element, end element, intermediate rows)`.
-type Function = unsafe extern "C" fn(*const u64, i64, i64, i64, i64, *mut u8);
+/// The code of a fusion: `(words, first row, end row, first element, end element, intermediate rows)`.
+pub type Function = unsafe extern "C" fn(*const u64, i64, i64, i64, i64, *mut u8);
 
 /// Code for all plans of a structure.
 pub(crate) struct CompiledFusion {
-    code: LoadedObject,
+    /// The memory of the code, unless it is part of the program.
+    code: Option<LoadedObject>,
     function: Function,
     layout: Layout,
     functions: Vec<LibraryFunction>,
@@ -43,7 +44,6 @@ pub(crate) fn object(plan: &FusionPlan) -> Result<Vec<u8>> {
 impl CompiledFusion {
     /// Loads the object that [`object`] made for a plan of this structure.
     pub fn load(plan: &FusionPlan, object: &[u8]) -> Result<CompiledFusion> {
-        let layout = Layout::of_plan(plan);
         let code = LoadedObject::load(object)?;
         let address = code
             .symbol(NAME)
@@ -51,7 +51,16 @@ impl CompiledFusion {
         // SAFETY: the emitter gives every fusion this signature.
         let function = unsafe { std::mem::transmute::<*const u8, Function>(address) };
         Ok(CompiledFusion {
-            code,
+            code: Some(code),
+            ..CompiledFusion::linked(plan, function)?
+        })
+    }
+
+    /// Code that is part of the program, and that was made for plans of this structure.
+    pub fn linked(plan: &FusionPlan, function: Function) -> Result<CompiledFusion> {
+        let layout = Layout::of_plan(plan);
+        Ok(CompiledFusion {
+            code: None,
             function,
             functions: layout.functions(plan)?,
             layout,
@@ -62,7 +71,7 @@ impl CompiledFusion {
 
     /// Bytes of executable memory.
     pub fn code_bytes(&self) -> usize {
-        self.code.len()
+        self.code.as_ref().map_or(0, LoadedObject::len)
     }
 
     /// Runs rows and elements with memory for intermediate rows.

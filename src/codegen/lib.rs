@@ -20,20 +20,26 @@ mod disk;
 pub(crate) mod dump;
 mod kernel;
 mod layout;
+mod linked;
 #[cfg(feature = "llvm")]
 mod llvm;
 mod loader;
 mod self_test;
 mod stages;
+mod target;
+mod unit;
 #[cfg(not(feature = "llvm"))]
 mod without_llvm;
 
-pub use compiler::{Compiler, compile};
+pub use compiler::{Compiler, compile, has_code};
 pub use layout::Layout;
+pub use linked::{FusionFunction, LinkedFusions, structure_hash};
 pub use loader::LoadedObject;
 pub use self_test::self_test;
+pub use target::ObjectTarget;
+pub use unit::Entry;
 
 #[cfg(feature = "llvm")]
-pub use llvm::{compile_object, compile_ptx, print_ir, target, version};
+pub use llvm::{check_unit, compile_object, compile_ptx, compile_unit, print_assembly, print_ir, target, version};
 #[cfg(not(feature = "llvm"))]
-pub use without_llvm::{compile_object, compile_ptx, print_ir, target, version};
+pub use without_llvm::{check_unit, compile_object, compile_ptx, compile_unit, print_assembly, print_ir, target, version};

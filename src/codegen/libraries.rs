@@ -12,6 +12,10 @@ use std::process::Command;
 /// The components that the crate calls: NVPTX (the host's target is added), and what `inkwell` mentions.
 pub const COMPONENTS: &[&str] = &["core", "target", "executionengine", "nvptx"];
 
+/// The components of the processor families that objects can be made for.
+#[allow(dead_code)] // not all that include this file need it
+pub const PROCESSORS: &[&str] = &["x86", "aarch64"];
+
 /// Where LLVM's archives lie and what they are called, in link order.
 pub struct Libraries {
     /// The folder of the archives.
@@ -22,11 +26,16 @@ pub struct Libraries {
 
 /// Asks `llvm-config`. The error says what is missing.
 pub fn find(host_component: &str) -> Result<Libraries, String> {
+    find_all(&[host_component])
+}
+
+/// As [`find`], for several processor families.
+pub fn find_all(processors: &[&str]) -> Result<Libraries, String> {
     let config = llvm_config()?;
     let folder = PathBuf::from(ask(&config, &["--libdir"])?);
     let mut arguments = vec!["--link-static", "--libnames"];
     arguments.extend(COMPONENTS);
-    arguments.push(host_component);
+    arguments.extend(processors);
     let names = ask(&config, &arguments)?
         .split_whitespace()
         .map(|file| {

@@ -1,6 +1,8 @@
 //! The crate's functions when it is built without LLVM: each answers UNIMPLEMENTED.
 
 use crate::layout::Layout;
+use crate::target::ObjectTarget;
+use crate::unit::Entry;
 use ff_hlo::fusion::FusionPlan;
 use ff_tensor::{Result, bail};
 
@@ -9,8 +11,28 @@ pub fn compile_object(_name: &str, _plan: &FusionPlan, _layout: &Layout) -> Resu
     bail!(Unimplemented, "this library was built without LLVM")
 }
 
+/// UNIMPLEMENTED in this build; with LLVM, whether a fusion has code.
+pub fn check_unit(_target: &ObjectTarget, _plan: &FusionPlan) -> Result<()> {
+    bail!(Unimplemented, "this library was built without LLVM")
+}
+
+/// UNIMPLEMENTED in this build; with LLVM, an object of a whole program.
+pub fn compile_unit(
+    _target: &ObjectTarget,
+    _symbol: &str,
+    _fusions: &[(String, &FusionPlan)],
+    _table: &[Entry],
+) -> Result<Vec<u8>> {
+    bail!(Unimplemented, "this library was built without LLVM")
+}
+
 /// UNIMPLEMENTED in this build; with LLVM, LLVM IR.
 pub fn print_ir(_name: &str, _plan: &FusionPlan) -> Result<String> {
+    bail!(Unimplemented, "this library was built without LLVM")
+}
+
+/// UNIMPLEMENTED in this build; with LLVM, assembly.
+pub fn print_assembly(_name: &str, _plan: &FusionPlan) -> Result<String> {
     bail!(Unimplemented, "this library was built without LLVM")
 }
 

@@ -45,6 +45,7 @@ pub use eager_device::DeviceName;
 pub use eager_executor::Executor;
 pub use eager_kernel::{EagerKernel, EagerOp, is_list};
 pub use eager_tensor::EagerTensor;
+pub use functions::Functions;
 pub use options::SessionOptions;
 pub use placement::is_device_name;
 pub use plan::{Plan, Signature};

@@ -18,6 +18,16 @@ use llvm_sys::LLVMIntPredicate::*;
 /// LLVM's number of the calling convention of GPU entries.
 const PTX_KERNEL: u32 = 71;
 
+/// Parameters of the functions for the host.
+pub const HOST_PARAMETERS: &[Kind] = &[
+    Kind::Pointer,
+    Kind::I64,
+    Kind::I64,
+    Kind::I64,
+    Kind::I64,
+    Kind::Pointer,
+];
+
 /// Where values lie while code is made.
 pub(super) struct Emitter<'p, 'c> {
     pub ir: Ir<'c>,
@@ -58,8 +68,11 @@ pub fn host<'c>(
     layout: &Layout,
     lanes: u32,
 ) -> Result<Ir<'c>> {
-    use Kind::*;
-    let ir = Ir::new(context, name, &[Pointer, I64, I64, I64, I64, Pointer]);
+    host_in(Ir::new(context, name, HOST_PARAMETERS), plan, layout, lanes)
+}
+
+/// As [`host`], in a function with [`HOST_PARAMETERS`] that has nothing in it.
+pub fn host_in<'c>(ir: Ir<'c>, plan: &FusionPlan, layout: &Layout, lanes: u32) -> Result<Ir<'c>> {
     let parameters: Vec<Val> = (0..6).map(|number| ir.parameter(number)).collect();
     let [words, first_row, end_row, first, end, scratch] = parameters[..] else {
         bail!(Internal, "a kernel has six parameters");

@@ -100,7 +100,11 @@ macro_rules! casts {
 impl<'c> Ir<'c> {
     /// A module with a function of this name, of pointers and 64-bit integers to nothing, and its first block.
     pub fn new(context: &'c Context, name: &str, parameters: &[Kind]) -> Ir<'c> {
-        let module = context.create_module(name);
+        Ir::within(context, context.create_module(name), name, parameters)
+    }
+
+    /// As [`Ir::new`], with the function added to a module; [`Ir::into_module`] gives it back.
+    pub fn within(context: &'c Context, module: Module<'c>, name: &str, parameters: &[Kind]) -> Ir<'c> {
         let raw = context.as_ctx_ref();
         let text = std::ffi::CString::new(name).unwrap_or_default();
         // SAFETY: the context and the module live as long as the result; arrays have the lengths that are passed.
@@ -128,6 +132,16 @@ impl<'c> Ir<'c> {
     /// The module, once its function is complete.
     pub fn module(&self) -> &Module<'c> {
         &self.module
+    }
+
+    /// The module, and the function in it.
+    pub fn into_module(self) -> (Module<'c>, LLVMValueRef) {
+        let kept = std::mem::ManuallyDrop::new(self);
+        // SAFETY: the value is not dropped, so the module is moved out of it once; its builder is disposed of here.
+        unsafe {
+            LLVMDisposeBuilder(kept.builder);
+            (std::ptr::read(&kept.module), kept.function)
+        }
     }
 
     /// Makes the function an entry for GPUs.

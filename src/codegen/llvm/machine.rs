@@ -5,6 +5,7 @@
 //! and what a loop does not change before the loop. The code generator still schedules, hoists and selects.
 
 use super::{internal, start};
+use crate::target::ObjectTarget;
 use ff_tensor::{Result, ensure, status};
 use inkwell::OptimizationLevel;
 use inkwell::module::Module;
@@ -44,6 +45,35 @@ impl Machine {
         })
     }
 
+    /// The processor of a target, for objects in the target's own format.
+    ///
+    /// UNIMPLEMENTED where this build has no code generator for it.
+    pub fn of_target(target: &ObjectTarget) -> Result<Machine> {
+        start::once();
+        let (cpu, features) = if target.processor == "native" {
+            let cpu = TargetMachine::get_host_cpu_name();
+            let features = TargetMachine::get_host_cpu_features();
+            (
+                cpu.to_string_lossy().into_owned(),
+                features.to_string_lossy().into_owned(),
+            )
+        } else {
+            (target.processor.clone(), String::new())
+        };
+        let triple = TargetTriple::create(&target.triple);
+        ensure!(
+            Target::from_triple(&triple).is_ok(),
+            Unimplemented,
+            "this build has no code generator for target {}; the `ferroflow` command has",
+            target.triple
+        );
+        Ok(Machine {
+            machine: target_machine(&triple, &cpu, &features)?,
+            file: FileType::Object,
+            lanes: target.vector_bits() / 32,
+        })
+    }
+
     /// An NVIDIA processor, named as `sm_70`. INVALID_ARGUMENT when there is no code generator for it.
     pub fn nvptx(processor: &str) -> Result<Machine> {
         ensure!(
@@ -58,6 +88,14 @@ impl Machine {
             file: FileType::Assembly,
             lanes: 1,
         })
+    }
+
+    /// The same, for people to read.
+    pub fn to_assembly(self) -> Machine {
+        Machine {
+            file: FileType::Assembly,
+            ..self
+        }
     }
 
     /// The number of lanes of the vectors that kernels use: two registers of elements of four bytes, to keep both

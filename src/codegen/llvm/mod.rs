@@ -8,12 +8,15 @@ mod machine;
 mod math;
 mod reduction;
 mod start;
+mod unit;
 
 use crate::layout::Layout;
 use ff_hlo::fusion::FusionPlan;
 use ff_tensor::{Result, status};
 use inkwell::context::Context;
 use machine::Machine;
+
+pub use unit::{check_unit, compile_unit};
 
 /// A relocatable ELF object for this machine's processor that defines the fusion as a C function
 /// `void name(const uint64_t *words, int64_t first_row, int64_t end_row, int64_t first, int64_t end, void *rows)`.
@@ -33,6 +36,16 @@ pub fn print_ir(name: &str, plan: &FusionPlan) -> Result<String> {
     let layout = Layout::of_plan(plan);
     let code = fusion::host(&context, name, plan, &layout, machine.vector_lanes(widest(plan)))?;
     Ok(code.module().print_to_string().to_string())
+}
+
+/// The assembly of a fusion for this machine.
+pub fn print_assembly(name: &str, plan: &FusionPlan) -> Result<String> {
+    let machine = Machine::host()?.to_assembly();
+    let context = Context::create();
+    let layout = Layout::of_plan(plan);
+    let code = fusion::host(&context, name, plan, &layout, machine.vector_lanes(widest(plan)))?;
+    let text = machine.compile(code.module())?;
+    Ok(String::from_utf8_lossy(&text).into_owned())
 }
 
 /// PTX text for a processor (`sm_70`) with the fusion as an entry `name(const uint64_t *words, uint64_t threads)`: a

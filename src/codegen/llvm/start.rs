@@ -23,7 +23,9 @@ pub fn once() {
         };
         #[cfg(any(target_arch = "x86_64", target_arch = "x86"))]
         Target::initialize_x86(&config);
-        #[cfg(target_arch = "aarch64")]
+        #[cfg(all(feature = "foreign", not(any(target_arch = "x86_64", target_arch = "x86"))))]
+        Target::initialize_x86(&config);
+        #[cfg(any(target_arch = "aarch64", feature = "foreign"))]
         Target::initialize_aarch64(&config);
         Target::initialize_nvptx(&config);
     });

@@ -70,26 +70,48 @@ pub const LAST: &[Pass] = &[
 /// How often the list is run while something changes.
 const MAX_ROUNDS: usize = 4;
 
+/// Told of each pass that ran: its name, the module before it and after it.
+pub type Observer<'a> = &'a mut dyn FnMut(&str, &Module, &Module);
+
 /// Simplifies a module, then prepares it for code.
 pub fn prepare(module: &mut Module) -> Result<Changed> {
-    let mut changed = run(module)?;
+    prepare_observed(module, None)
+}
+
+/// As [`prepare`], with somebody watching.
+pub fn prepare_with(module: &mut Module, observer: Observer) -> Result<Changed> {
+    prepare_observed(module, Some(observer))
+}
+
+fn prepare_observed(module: &mut Module, mut observer: Option<Observer>) -> Result<Changed> {
+    let mut changed = rounds(module, &mut observer)?;
     for pass in LAST {
-        changed = changed.or(apply(pass, module)?);
+        changed = changed.or(apply(pass, module, &mut observer)?);
     }
     Ok(changed)
 }
 
-fn apply(pass: &Pass, module: &mut Module) -> Result<Changed> {
-    (pass.run)(module).map_err(|error| error.prefixed(&format!("pass {}: ", pass.name)))
+fn apply(pass: &Pass, module: &mut Module, observer: &mut Option<Observer>) -> Result<Changed> {
+    let before = observer.as_ref().map(|_| module.clone());
+    let changed =
+        (pass.run)(module).map_err(|error| error.prefixed(&format!("pass {}: ", pass.name)))?;
+    if let (Some(observer), Some(before)) = (observer, before) {
+        observer(pass.name, &before, module);
+    }
+    Ok(changed)
 }
 
 /// Runs the passes of [`ALL`] until nothing changes, at most a few times.
 pub fn run(module: &mut Module) -> Result<Changed> {
+    rounds(module, &mut None)
+}
+
+fn rounds(module: &mut Module, observer: &mut Option<Observer>) -> Result<Changed> {
     let mut changed = Changed::No;
     for _ in 0..MAX_ROUNDS {
         let mut now = Changed::No;
         for pass in ALL {
-            now = now.or(apply(pass, module)?);
+            now = now.or(apply(pass, module, observer)?);
         }
         if now == Changed::No {
             break;

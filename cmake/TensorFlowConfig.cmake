@@ -3,6 +3,8 @@
 # the spellings TENSORFLOW_*. Relocatable: all paths come from the place of this file.
 get_filename_component(TENSORFLOW_PREFIX "${CMAKE_CURRENT_LIST_DIR}/../../.." ABSOLUTE)
 include("${CMAKE_CURRENT_LIST_DIR}/TensorFlowTargets.cmake")
+# ferroflow_compile() and Ferroflow::aot, where the package has them.
+include("${CMAKE_CURRENT_LIST_DIR}/../Ferroflow/FerroflowConfig.cmake" OPTIONAL)
 
 foreach(_tensorflow_name IN ITEMS TensorFlow TENSORFLOW)
   set(${_tensorflow_name}_FOUND TRUE)

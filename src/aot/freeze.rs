@@ -71,9 +71,12 @@ fn variables(source: &Source, graph: &Graph) -> Result<FxHashMap<NodeId, Tensor>
 
 /// An output of the client's graph that has the value of a variable.
 fn value_of(graph: &mut Graph, name: &str) -> Result<OutputRef> {
-    let node = graph
-        .find(name)
-        .ok_or_else(|| status!(Unimplemented, "Variable {name:?} is made by a function that is called"))?;
+    let node = graph.find(name).ok_or_else(|| {
+        status!(
+            Unimplemented,
+            "Variable {name:?} is made by a function that is called"
+        )
+    })?;
     let variable = OutputRef { node, index: 0 };
     if graph.node(node).info.op_name() != "VarHandleOp" {
         return Ok(variable);

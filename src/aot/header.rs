@@ -221,5 +221,8 @@ fn class(out: &mut String, name: &str, arguments: &[Item], results: &[Item]) -> 
             item.array.num_elements() * if item.array.dtype.is_complex() { 2 } else { 1 }
         )?;
     }
-    writeln!(out, "\n private:\n  FF_AotModel* model_ = nullptr;\n}};\n\n#endif  /* __cplusplus */")
+    writeln!(
+        out,
+        "\n private:\n  FF_AotModel* model_ = nullptr;\n}};\n\n#endif  /* __cplusplus */"
+    )
 }

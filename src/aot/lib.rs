@@ -50,9 +50,9 @@ pub fn compile(source: &Source, options: &Options) -> Result<Artifact> {
     let body = freeze::freeze(source)?;
     let module = lower::lower(source, &body, &shapes, &options.name)?;
     let made = object::make(&module, options)?;
-    let entry = made.module.entry_computation();
-    let buffers = Assignment::of(&made.module, entry)?.report(entry);
-    let header = header::header(source, &made.module, options)?;
+    let entry = module.entry_computation();
+    let buffers = Assignment::of(&module, entry)?.report(entry);
+    let header = header::header(source, &module, options)?;
     Ok(Artifact {
         header,
         report: format!("{}\n{buffers}", made.text),

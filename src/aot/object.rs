@@ -15,8 +15,7 @@ const ALIGNMENT: usize = 64;
 
 /// What was made of a module.
 pub(crate) struct Made {
-    /// The module as the runtime will read it, but for its weights.
-    pub module: Module,
+    /// The module as the runtime will read it.
     pub text: String,
     pub object: Vec<u8>,
     pub weights: Option<Vec<u8>>,
@@ -60,7 +59,6 @@ pub(crate) fn make(module: &Module, options: &Options) -> Result<Made> {
         object: compile_unit(&options.target, &symbol, &named, &table)?,
         num_fusions: plans.len(),
         weights: options.weights_aside.then_some(weights),
-        module,
         text,
     })
 }
@@ -71,6 +69,10 @@ fn split(module: &Module) -> Result<(Module, Vec<u8>)> {
     let mut weights: Vec<u8> = Vec::new();
     for computation in &mut module.computations {
         for instruction in &mut computation.instructions {
+            // Only checks name their nodes when they fail.
+            if instruction.opcode != Opcode::Check {
+                instruction.node = None;
+            }
             let Attributes::Constant(value) = &instruction.attributes else {
                 continue;
             };
@@ -85,9 +87,9 @@ fn split(module: &Module) -> Result<(Module, Vec<u8>)> {
             );
             let place = weights.len().next_multiple_of(ALIGNMENT);
             let more = place - weights.len() + bytes.len();
-            weights.try_reserve(more).map_err(|_| {
-                status!(ResourceExhausted, "no memory for {more} bytes of weights")
-            })?;
+            weights
+                .try_reserve(more)
+                .map_err(|_| status!(ResourceExhausted, "no memory for {more} bytes of weights"))?;
             weights.resize(place, 0);
             weights.extend_from_slice(bytes);
             instruction.opcode = Opcode::CustomCall;
@@ -103,7 +105,10 @@ fn split(module: &Module) -> Result<(Module, Vec<u8>)> {
 /// The plans of the fusions that are to have code, each structure once.
 fn plans(module: &Module, options: &Options) -> Result<Vec<(u64, FusionPlan)>> {
     let mut plans: Vec<(u64, FusionPlan)> = Vec::new();
-    let instructions = module.computations.iter().flat_map(|computation| &computation.instructions);
+    let instructions = module
+        .computations
+        .iter()
+        .flat_map(|computation| &computation.instructions);
     for instruction in instructions {
         let (Opcode::Fusion, Attributes::Call(called)) = (instruction.opcode, &instruction.attributes) else {
             continue;

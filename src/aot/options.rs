@@ -82,7 +82,13 @@ impl Options {
             (Some((_, dims)), _) => dims.clone(),
             (None, Some(dims)) => dims
                 .iter()
-                .map(|&extent| if extent < 0 { self.extent.unwrap_or(-1) } else { extent })
+                .map(|&extent| {
+                    if extent < 0 {
+                        self.extent.unwrap_or(-1)
+                    } else {
+                        extent
+                    }
+                })
                 .collect(),
             (None, None) => vec![-1],
         };
@@ -96,7 +102,9 @@ impl Options {
         );
         let shape = Shape::new(&dims)?;
         ensure!(
-            input.shape.is_compatible_with(&ff_tensor::PartialShape::new(&dims)),
+            input
+                .shape
+                .is_compatible_with(&ff_tensor::PartialShape::new(&dims)),
             InvalidArgument,
             "Shape {shape} does not fit input {:?} of shape {}",
             input.name,
@@ -182,7 +190,11 @@ mod tests {
             shape: PartialShape::unknown(),
             ..value(&[])
         };
-        assert!(parse("--extent 1").shapes_of(std::slice::from_ref(&unknown)).is_err());
+        assert!(
+            parse("--extent 1")
+                .shapes_of(std::slice::from_ref(&unknown))
+                .is_err()
+        );
         assert!(parse("--shape x=1,2").shapes_of(&[unknown]).is_ok());
     }
 }

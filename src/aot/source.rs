@@ -164,7 +164,10 @@ fn values_of(signature: &SignatureDef) -> Result<(Vec<Value>, Vec<Value>)> {
 
 fn of_info(name: &str, info: &TensorInfo) -> Result<Value> {
     let Some(Encoding::Name(tensor)) = &info.encoding else {
-        bail!(Unimplemented, "{name:?} is no dense tensor, which cannot be compiled");
+        bail!(
+            Unimplemented,
+            "{name:?} is no dense tensor, which cannot be compiled"
+        );
     };
     let shape = match &info.tensor_shape {
         Some(shape) => PartialShape::from_proto(shape)?,

@@ -60,7 +60,9 @@ pub extern "C" fn FF_AotModelDelete(model: Option<Box<Model>>) {
 /// Runs a model; gives the code of the error, 0 for none.
 #[unsafe(no_mangle)]
 pub extern "C" fn FF_AotModelRun(model: Option<&mut Model>) -> c_int {
-    let Some(model) = model else { return INVALID_ARGUMENT };
+    let Some(model) = model else {
+        return INVALID_ARGUMENT;
+    };
     guarded(INTERNAL, || {
         let _ = model.run();
         model.error().0

@@ -16,6 +16,8 @@
 mod functions;
 mod model;
 mod program;
+#[cfg(all(panic = "abort", target_os = "linux"))]
+mod unwinding;
 mod weights;
 
 pub use functions::*;

@@ -100,7 +100,11 @@ impl Model {
 
     /// Lets runs read an argument from memory of the client's, in place where it is aligned to [`ALIGNMENT`].
     pub fn set_argument(&mut self, index: usize, data: *const u8) -> bool {
-        let argument = self.state.as_mut().ok().and_then(|ready| ready.arguments.get_mut(index));
+        let argument = self
+            .state
+            .as_mut()
+            .ok()
+            .and_then(|ready| ready.arguments.get_mut(index));
         match argument {
             Some(argument) if !data.is_null() => {
                 argument.client = Some(data);
@@ -112,19 +116,35 @@ impl Model {
 
     /// The elements of a result of the last run that succeeded, until the next run. Null where there are none.
     pub fn result(&self, index: usize) -> *const u8 {
-        let values = self.state.as_ref().map(|ready| &ready.values[..]).unwrap_or_default();
-        values.get(index).map_or(std::ptr::null(), |value| value.data_ptr().cast_const())
+        let values = self
+            .state
+            .as_ref()
+            .map(|ready| &ready.values[..])
+            .unwrap_or_default();
+        values
+            .get(index)
+            .map_or(std::ptr::null(), |value| value.data_ptr().cast_const())
     }
 
     /// Bytes of an argument, 0 where there is none.
     pub fn argument_size(&self, index: usize) -> usize {
-        let arguments = self.state.as_ref().map(|ready| &ready.arguments[..]).unwrap_or_default();
-        arguments.get(index).map_or(0, |argument| argument.own.byte_size())
+        let arguments = self
+            .state
+            .as_ref()
+            .map(|ready| &ready.arguments[..])
+            .unwrap_or_default();
+        arguments
+            .get(index)
+            .map_or(0, |argument| argument.own.byte_size())
     }
 
     /// Bytes of a result, 0 where there is none.
     pub fn result_size(&self, index: usize) -> usize {
-        let results = self.state.as_ref().map(|ready| &ready.results[..]).unwrap_or_default();
+        let results = self
+            .state
+            .as_ref()
+            .map(|ready| &ready.results[..])
+            .unwrap_or_default();
         results.get(index).map_or(0, ArrayShape::byte_size)
     }
 }

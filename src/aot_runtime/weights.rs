@@ -18,7 +18,10 @@ pub fn hash(bytes: &[u8]) -> u64 {
     for word in &mut words {
         hash = mix(hash, u64::from_le_bytes(word.try_into().unwrap_or_default()));
     }
-    words.remainder().iter().fold(hash, |hash, &byte| mix(hash, u64::from(byte)))
+    words
+        .remainder()
+        .iter()
+        .fold(hash, |hash, &byte| mix(hash, u64::from(byte)))
 }
 
 /// The weights of a program: its own, or those of a file.

@@ -41,9 +41,11 @@ pub fn run(words: &[String]) -> Result<()> {
     if report {
         println!("{}", artifact.report);
     }
-    let bytes = |bytes: &Option<Vec<u8>>| bytes.as_ref().map_or(String::new(), |bytes| {
-        format!(", {} bytes of weights in {prefix}.weights", bytes.len())
-    });
+    let bytes = |bytes: &Option<Vec<u8>>| {
+        bytes.as_ref().map_or(String::new(), |bytes| {
+            format!(", {} bytes of weights in {prefix}.weights", bytes.len())
+        })
+    };
     println!(
         "{prefix}.o: {} bytes, {} fusions with machine code, for {} ({}){}",
         artifact.object.len(),
@@ -71,8 +73,14 @@ fn source(arguments: &mut Arguments) -> Result<Box<dyn Fn() -> Result<Source>>> 
     if let Some(directory) = directory {
         let signature = signature.unwrap_or_else(|| String::from("serving_default"));
         let tags = tags.unwrap_or_else(|| String::from("serve"));
-        let tags: Vec<String> = tags.split(',').filter(|tag| !tag.is_empty()).map(String::from).collect();
-        return Ok(Box::new(move || Source::saved_model(&directory, &tags, &signature)));
+        let tags: Vec<String> = tags
+            .split(',')
+            .filter(|tag| !tag.is_empty())
+            .map(String::from)
+            .collect();
+        return Ok(Box::new(move || {
+            Source::saved_model(&directory, &tags, &signature)
+        }));
     }
     let path = graph.unwrap_or_default();
     Ok(Box::new(move || {

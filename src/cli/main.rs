@@ -48,7 +48,11 @@ fn main() -> ExitCode {
     match result {
         Ok(()) => ExitCode::SUCCESS,
         Err(error) => {
-            eprintln!("ferroflow {command}: {}: {}", name_of(error.code()), error.message());
+            eprintln!(
+                "ferroflow {command}: {}: {}",
+                name_of(error.code()),
+                error.message()
+            );
             ExitCode::FAILURE
         }
     }

@@ -40,6 +40,10 @@ pub use target::ObjectTarget;
 pub use unit::Entry;
 
 #[cfg(feature = "llvm")]
-pub use llvm::{check_unit, compile_object, compile_ptx, compile_unit, print_assembly, print_ir, target, version};
+pub use llvm::{
+    check_unit, compile_object, compile_ptx, compile_unit, print_assembly, print_ir, target, version,
+};
 #[cfg(not(feature = "llvm"))]
-pub use without_llvm::{check_unit, compile_object, compile_ptx, compile_unit, print_assembly, print_ir, target, version};
+pub use without_llvm::{
+    check_unit, compile_object, compile_ptx, compile_unit, print_assembly, print_ir, target, version,
+};

@@ -21,7 +21,7 @@ const COMMANDS: &[Command] = &[
     Command {
         name: "dist",
         feature: None,
-        help: "build, link and install the package: [--prefix DIR] [--no-llvm] [--profile NAME] [--archive]",
+        help: "build, link and install the package: [--prefix DIR] [--no-llvm] [--no-aot] [--profile NAME] [--archive]",
         run: dist::run,
     },
     Command {

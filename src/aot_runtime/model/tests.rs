@@ -9,7 +9,11 @@ fn table(text: &str, weights: &'static [u8]) -> &'static Table {
         level: 0,
         text: text.as_ptr(),
         text_size: text.len() as u64,
-        weights: if weights.is_empty() { std::ptr::null() } else { weights.as_ptr() },
+        weights: if weights.is_empty() {
+            std::ptr::null()
+        } else {
+            weights.as_ptr()
+        },
         weights_size: weights.len() as u64,
         weights_hash: weights::hash(weights),
         fusions: std::ptr::null(),

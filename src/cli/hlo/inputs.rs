@@ -9,9 +9,12 @@ pub fn literal(text: &str) -> Result<Tensor> {
         .find(']')
         .ok_or_else(|| status!(InvalidArgument, "{text:?} does not begin with a shape, as f32[2]"))?;
     let (shape, elements) = text.split_at(end + 1);
-    let module = format!("HloModule literal\nENTRY %e () -> {shape} {{\n  ROOT %c = {shape} constant({})\n}}", elements.trim());
-    let module = ff_hlo::parse(&module)
-        .map_err(|error| status!(InvalidArgument, "{text:?}: {}", error.message()))?;
+    let module = format!(
+        "HloModule literal\nENTRY %e () -> {shape} {{\n  ROOT %c = {shape} constant({})\n}}",
+        elements.trim()
+    );
+    let module =
+        ff_hlo::parse(&module).map_err(|error| status!(InvalidArgument, "{text:?}: {}", error.message()))?;
     match &module.entry_computation().root_instruction().attributes {
         Attributes::Constant(value) => Ok(value.clone()),
         _ => Err(status!(InvalidArgument, "{text:?} is no literal")),
@@ -51,7 +54,11 @@ impl Random {
             DataType::COMPLEX128 => (8, DataType::DOUBLE),
             _ => (size, dtype),
         };
-        ensure!(part > 0, InvalidArgument, "There are no random elements of type {dtype}");
+        ensure!(
+            part > 0,
+            InvalidArgument,
+            "There are no random elements of type {dtype}"
+        );
         for element in bytes.chunks_exact_mut(part) {
             let number = self.number();
             match dtype {

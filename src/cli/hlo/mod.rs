@@ -35,7 +35,9 @@ pub fn run(words: &[String]) -> Result<()> {
         ALL.iter().chain(LAST).for_each(|pass| println!("{}", pass.name));
         return Ok(());
     }
-    let passes = arguments.value("--passes")?.unwrap_or_else(|| String::from("all"));
+    let passes = arguments
+        .value("--passes")?
+        .unwrap_or_else(|| String::from("all"));
     let each = arguments.switch("--print-after-all");
     let emit = arguments.value("--emit")?;
     let request = run::Request {
@@ -56,13 +58,19 @@ pub fn run(words: &[String]) -> Result<()> {
     let runs = request.wanted();
     let emit = emit.unwrap_or_else(|| String::from(if runs { "none" } else { "text" }));
     output::emit(&prepared, &emit)?;
-    if runs { request.perform(&module, &prepared) } else { Ok(()) }
+    if runs {
+        request.perform(&module, &prepared)
+    } else {
+        Ok(())
+    }
 }
 
 fn number(text: Option<String>, other: u64) -> Result<u64> {
     match text {
         None => Ok(other),
-        Some(text) => text.parse().map_err(|_| status!(InvalidArgument, "{text:?} is no number")),
+        Some(text) => text
+            .parse()
+            .map_err(|_| status!(InvalidArgument, "{text:?} is no number")),
     }
 }
 
@@ -107,6 +115,10 @@ fn find(name: &str) -> Result<&'static Pass> {
     let found = ALL.iter().chain(LAST).find(|pass| pass.name == name);
     found.ok_or_else(|| {
         let names: Vec<&str> = ALL.iter().chain(LAST).map(|pass| pass.name).collect();
-        status!(NotFound, "There is no pass {name:?}; there are {}", names.join(", "))
+        status!(
+            NotFound,
+            "There is no pass {name:?}; there are {}",
+            names.join(", ")
+        )
     })
 }

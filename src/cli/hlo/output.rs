@@ -46,7 +46,10 @@ fn code(what: &str, name: &str, plan: &FusionPlan, detail: &str) -> Result<Strin
 /// The fusions of a module that have plans, with C names.
 fn plans(module: &Module) -> Result<Vec<(String, FusionPlan)>> {
     let mut plans = Vec::new();
-    let instructions = module.computations.iter().flat_map(|computation| &computation.instructions);
+    let instructions = module
+        .computations
+        .iter()
+        .flat_map(|computation| &computation.instructions);
     for instruction in instructions {
         let (Opcode::Fusion, Attributes::Call(called)) = (instruction.opcode, &instruction.attributes) else {
             continue;

@@ -43,7 +43,12 @@ impl Request {
                 println!("argument {index}: {} {}", input.dtype(), input.summarize(8));
             }
             for (index, result) in results.iter().enumerate() {
-                println!("result {index}: {} {} {}", result.dtype(), result.shape(), result.summarize(64));
+                println!(
+                    "result {index}: {} {} {}",
+                    result.dtype(),
+                    result.shape(),
+                    result.summarize(64)
+                );
             }
         }
         if self.compare {
@@ -64,7 +69,12 @@ impl Request {
     }
 
     fn arguments(&self, program: &Program) -> Result<Vec<Tensor>> {
-        let shapes: Vec<_> = program.shape().parameters.iter().flat_map(|shape| shape.leaves()).collect();
+        let shapes: Vec<_> = program
+            .shape()
+            .parameters
+            .iter()
+            .flat_map(|shape| shape.leaves())
+            .collect();
         if self.inputs.is_empty() {
             let mut random = Random::new(self.seed);
             return shapes.into_iter().map(|shape| random.array(shape)).collect();
@@ -108,8 +118,14 @@ fn compare(expected: &[Tensor], results: &[Tensor]) -> Result<()> {
     for (index, (expected, result)) in expected.iter().zip(results).enumerate() {
         let both_nan = |at: usize| is_nan(expected, at) && is_nan(result, at);
         let size = expected.dtype().size().max(1);
-        let (a, b) = (expected.bytes().chunks_exact(size), result.bytes().chunks_exact(size));
-        let differs = a.zip(b).enumerate().position(|(at, (a, b))| a != b && !both_nan(at));
+        let (a, b) = (
+            expected.bytes().chunks_exact(size),
+            result.bytes().chunks_exact(size),
+        );
+        let differs = a
+            .zip(b)
+            .enumerate()
+            .position(|(at, (a, b))| a != b && !both_nan(at));
         ensure!(
             differs.is_none(),
             Internal,

@@ -91,7 +91,7 @@ impl Machine {
     }
 
     /// The same, for people to read.
-    pub fn to_assembly(self) -> Machine {
+    pub fn into_assembly(self) -> Machine {
         Machine {
             file: FileType::Assembly,
             ..self

@@ -40,7 +40,7 @@ pub fn print_ir(name: &str, plan: &FusionPlan) -> Result<String> {
 
 /// The assembly of a fusion for this machine.
 pub fn print_assembly(name: &str, plan: &FusionPlan) -> Result<String> {
-    let machine = Machine::host()?.to_assembly();
+    let machine = Machine::host()?.into_assembly();
     let context = Context::create();
     let layout = Layout::of_plan(plan);
     let code = fusion::host(&context, name, plan, &layout, machine.vector_lanes(widest(plan)))?;

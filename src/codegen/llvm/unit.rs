@@ -95,8 +95,7 @@ impl Unit<'_> {
                     .ok_or_else(|| status!(Internal, "a table names a function that does not exist"))?,
                 Entry::Bytes([]) | Entry::Table([]) => LLVMConstNull(LLVMPointerTypeInContext(raw, 0)),
                 Entry::Bytes(bytes) => {
-                    let value =
-                        LLVMConstStringInContext2(raw, bytes.as_ptr().cast(), bytes.len(), 1);
+                    let value = LLVMConstStringInContext2(raw, bytes.as_ptr().cast(), bytes.len(), 1);
                     constant(module, value)
                 }
                 Entry::Table(entries) => self.table(module, entries)?,

@@ -93,8 +93,7 @@ fn prepare_observed(module: &mut Module, mut observer: Option<Observer>) -> Resu
 
 fn apply(pass: &Pass, module: &mut Module, observer: &mut Option<Observer>) -> Result<Changed> {
     let before = observer.as_ref().map(|_| module.clone());
-    let changed =
-        (pass.run)(module).map_err(|error| error.prefixed(&format!("pass {}: ", pass.name)))?;
+    let changed = (pass.run)(module).map_err(|error| error.prefixed(&format!("pass {}: ", pass.name)))?;
     if let (Some(observer), Some(before)) = (observer, before) {
         observer(pass.name, &before, module);
     }

@@ -1,5 +1,6 @@
 //! The layout of a release archive: `include/`, `lib/` with its CMake and pkg-config files, `LICENSE`.
 
+use super::aot::AotProducts;
 use super::{Products, RELEASE};
 use crate::tools::{self, copy, create_folder, read, root, run, write};
 use std::fs;
@@ -33,6 +34,24 @@ pub fn install(products: &Products, prefix: &Path) -> Result<(), String> {
     install_headers(prefix)?;
     install_package_files(prefix)?;
     copy(&root().join("LICENSE"), &prefix.join("LICENSE"))
+}
+
+/// Puts the runtime of compiled models, the command and their CMake files under `prefix`.
+pub fn install_aot(products: &AotProducts, prefix: &Path) -> Result<(), String> {
+    let (bin, lib) = (prefix.join("bin"), prefix.join("lib"));
+    create_folder(&bin)?;
+    let name = |path: &Path| path.file_name().map(PathBuf::from).unwrap_or_default();
+    copy(&products.runtime, &lib.join(name(&products.runtime)))?;
+    let command = bin.join(name(&products.command));
+    place(&products.command, &command)?;
+    if cfg!(target_os = "linux") {
+        run(Command::new("strip").arg(&command))?;
+    }
+    for file in ["FerroflowConfig.cmake", "FerroflowCompile.cmake"] {
+        let text = read(&root().join("cmake").join(file))?;
+        write(&lib.join("cmake/Ferroflow").join(file), &text)?;
+    }
+    Ok(())
 }
 
 /// One file; the other names are links to it, so that a process that asks for several loads one library.
@@ -136,12 +155,12 @@ pub fn archive(prefix: &Path) -> Result<(), String> {
     let (os, arch) = (std::env::consts::OS, std::env::consts::ARCH);
     let folder: PathBuf = prefix.parent().unwrap_or(prefix).to_path_buf();
     let file = folder.join(format!("libtensorflow-cpu-{os}-{arch}-{RELEASE}.tar.gz"));
-    run(Command::new("tar")
-        .arg("-czf")
-        .arg(&file)
-        .arg("-C")
-        .arg(prefix)
-        .args(["include", "lib", "LICENSE"]))?;
+    let mut tar = Command::new("tar");
+    tar.arg("-czf").arg(&file).arg("-C").arg(prefix);
+    if prefix.join("bin").is_dir() {
+        tar.arg("bin");
+    }
+    run(tar.args(["include", "lib", "LICENSE"]))?;
     println!("packed {}", file.display());
     Ok(())
 }

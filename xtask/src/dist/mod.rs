@@ -4,6 +4,7 @@
 //! Contract: the prefix is relocatable, holds nothing of the build folder, and replaces what an earlier run put
 //! there. The shared library exports the C functions and nothing else; that is checked, and so is its size.
 
+mod aot;
 mod elf;
 mod install;
 mod macos;
@@ -25,6 +26,8 @@ pub struct Options {
     llvm: bool,
     profile: String,
     archive: bool,
+    /// Whether the command `ferroflow` and the runtime of compiled models are made, too.
+    aot: bool,
 }
 
 /// The products in the build folder.
@@ -62,6 +65,9 @@ pub fn run(arguments: &[String]) -> Result<(), String> {
         check_size(&products.shared, options.llvm)?;
     }
     install::install(&products, &options.prefix)?;
+    if options.aot {
+        install::install_aot(&aot::build(&options)?, &options.prefix)?;
+    }
     println!("installed in {}", options.prefix.display());
     for product in [&products.shared, &products.archive] {
         println!("{:>8.1} MB  {}", megabytes(product)?, file_name(product));
@@ -78,6 +84,7 @@ fn parse(arguments: &[String]) -> Result<Options, String> {
         llvm: true,
         profile: "release".into(),
         archive: false,
+        aot: true,
     };
     let mut rest = arguments.iter();
     while let Some(argument) = rest.next() {
@@ -93,6 +100,7 @@ fn parse(arguments: &[String]) -> Result<Options, String> {
             }
             "--profile" => options.profile = value()?,
             "--no-llvm" => options.llvm = false,
+            "--no-aot" => options.aot = false,
             "--archive" => options.archive = true,
             _ => return Err(format!("unknown option {argument}")),
         }
@@ -100,9 +108,14 @@ fn parse(arguments: &[String]) -> Result<Options, String> {
     Ok(options)
 }
 
+/// Where cargo puts what it builds in a profile.
+fn target_folder(profile: &str) -> PathBuf {
+    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
+    target.join(if profile == "dev" { "debug" } else { profile })
+}
+
 /// Builds the static library of Rust code and collects the link step's inputs.
 fn build(options: &Options) -> Result<Inputs, String> {
-    let target = std::env::var_os("CARGO_TARGET_DIR").map_or_else(|| root().join("target"), PathBuf::from);
     let mut command = cargo();
     command.args([
         "rustc",
@@ -120,11 +133,7 @@ fn build(options: &Options) -> Result<Inputs, String> {
         command.arg("--no-default-features");
     }
     run_program(&mut command)?;
-    let folder = target.join(if options.profile == "dev" {
-        "debug"
-    } else {
-        &options.profile
-    });
+    let folder = target_folder(&options.profile);
     let name = if cfg!(windows) {
         "ff_c_api.lib"
     } else {

@@ -27,6 +27,7 @@ pub mod conv;
 pub mod cpu;
 pub mod elementwise;
 pub mod gemm;
+mod lanes;
 pub mod linalg;
 pub mod math;
 pub mod memory;

@@ -4,6 +4,7 @@
 //! and in `f64` across the blocks, so they depend on the extents only.
 
 use crate::cpu::{self, Vectorized};
+use crate::lanes;
 use crate::memory::SharedMut;
 use crate::pool::ThreadPool;
 use crate::scratch::{self, OutOfMemory};
@@ -279,38 +280,14 @@ struct LayerRow<'a> {
     out: &'a mut [f32],
 }
 
-/// The sum of `f` in fixed lanes.
-#[inline(always)]
-fn lane_sum(x: &[f32], f: impl Fn(f32) -> f32) -> f32 {
-    const LANES: usize = 32;
-    let mut lanes = [0.0; LANES];
-    let chunks = x.chunks_exact(LANES);
-    let rest = chunks.remainder();
-    for chunk in chunks {
-        for (lane, &v) in lanes.iter_mut().zip(chunk) {
-            *lane += f(v);
-        }
-    }
-    for (lane, &v) in lanes.iter_mut().zip(rest) {
-        *lane += f(v);
-    }
-    let mut half = LANES / 2;
-    while half > 0 {
-        for i in 0..half {
-            lanes[i] += lanes[i + half];
-        }
-        half /= 2;
-    }
-    lanes[0]
-}
-
 impl Vectorized for LayerRow<'_> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
         let count = self.x.len() as f32;
-        let mean = lane_sum(self.x, |v| v) / count;
-        let variance = lane_sum(self.x, |v| (v - mean) * (v - mean)) / count;
+        let add = |a: f32, b: f32| a + b;
+        let mean = lanes::fold(self.x, 0.0, |v| v, add) / count;
+        let variance = lanes::fold(self.x, 0.0, |v| (v - mean) * (v - mean), add) / count;
         let factor = 1.0 / (variance + self.epsilon).sqrt();
         for (i, out) in self.out.iter_mut().enumerate() {
             *out = ((self.x[i] - mean) * factor).mul_add(self.scale[i], self.offset[i]);

@@ -2,13 +2,12 @@
 
 use crate::cpu::{self, Vectorized};
 use crate::gemm::Half;
+use crate::lanes::{self, TOGETHER};
 use crate::math::Real;
 use crate::memory::SharedMut;
 use crate::pool::ThreadPool;
 use crate::scratch;
 
-/// Elements that are summed side by side.
-const LANES: usize = 32;
 /// Time of an element in nanoseconds.
 const COST: f64 = 1.0;
 
@@ -34,54 +33,46 @@ impl RowReal for f64 {
     const LOWEST: f64 = f64::NEG_INFINITY;
 }
 
-struct Row<'a, T> {
+/// Elements of the rows that are worked on together, at most: they stay in the first cache.
+const ELEMENTS: usize = 4096;
+
+/// At most [`TOGETHER`] rows.
+struct Rows<'a, T> {
     x: &'a [T],
     out: &'a mut [T],
+    width: usize,
     logarithm: bool,
 }
 
-/// Folds in lanes, then the lanes in a tree.
-#[inline(always)]
-fn fold<T: Copy>(x: &[T], identity: T, combine: impl Fn(T, T) -> T) -> T {
-    let mut lanes = [identity; LANES];
-    let chunks = x.chunks_exact(LANES);
-    let rest = chunks.remainder();
-    for chunk in chunks {
-        for (lane, &v) in lanes.iter_mut().zip(chunk) {
-            *lane = combine(*lane, v);
-        }
-    }
-    for (lane, &v) in lanes.iter_mut().zip(rest) {
-        *lane = combine(*lane, v);
-    }
-    let mut half = LANES / 2;
-    while half > 0 {
-        for i in 0..half {
-            lanes[i] = combine(lanes[i], lanes[i + half]);
-        }
-        half /= 2;
-    }
-    lanes[0]
-}
-
-impl<T: RowReal> Vectorized for Row<'_, T> {
+impl<T: RowReal> Vectorized for Rows<'_, T> {
     type Output = ();
     #[inline(always)]
     fn run(self) {
-        let Row { x, out, logarithm } = self;
-        let largest = fold(x, T::LOWEST, crate::reduce::maximum);
-        for (out, &x) in out.iter_mut().zip(x) {
-            *out = (x - largest).exponential();
-        }
-        let sum = fold(out, T::default(), |a, b| a + b);
-        if logarithm {
-            let shift = sum.logarithm();
+        let Rows {
+            x,
+            out,
+            width,
+            logarithm,
+        } = self;
+        let largest = lanes::fold_rows(x, width, T::LOWEST, |v| v, crate::reduce::maximum);
+        let pairs = x.chunks_exact(width).zip(out.chunks_exact_mut(width));
+        for ((x, out), &largest) in pairs.zip(&largest) {
             for (out, &x) in out.iter_mut().zip(x) {
-                *out = (x - largest) - shift;
+                *out = (x - largest).exponential();
             }
-        } else {
-            let scale = T::ONE / sum;
-            out.iter_mut().for_each(|out| *out = *out * scale);
+        }
+        let sums = lanes::fold_rows(out, width, T::default(), |v| v, |a, b| a + b);
+        let pairs = x.chunks_exact(width).zip(out.chunks_exact_mut(width));
+        for ((x, out), (&largest, &sum)) in pairs.zip(largest.iter().zip(&sums)) {
+            if logarithm {
+                let shift = sum.logarithm();
+                for (out, &x) in out.iter_mut().zip(x) {
+                    *out = (x - largest) - shift;
+                }
+            } else {
+                let scale = T::ONE / sum;
+                out.iter_mut().for_each(|out| *out = *out * scale);
+            }
         }
     }
 }
@@ -93,15 +84,17 @@ pub fn softmax<T: RowReal>(pool: &ThreadPool, x: &[T], width: usize, out: &mut [
         return;
     }
     let rows = x.len() / width;
+    let together = (ELEMENTS / width).clamp(1, TOGETHER);
     let out = SharedMut::new(out);
     pool.parallel_for(rows, width as f64 * COST, |range| {
-        for row in range {
-            let part = row * width..(row + 1) * width;
+        for first in range.clone().step_by(together) {
+            let part = first * width..range.end.min(first + together) * width;
             // SAFETY: rows are disjoint.
             let out = unsafe { out.range(part.clone()) };
-            cpu::dispatch_wide(Row {
+            cpu::dispatch_wide(Rows {
                 x: &x[part],
                 out,
+                width,
                 logarithm,
             });
         }

@@ -12,14 +12,13 @@ pub use arg::arg_reduce;
 pub use operators::{Accumulate, all, any, max, maximum, mean, min, minimum, product, square_sum, sum};
 
 use crate::cpu::{self, Vectorized};
+use crate::lanes::{self, LANES};
 use crate::memory::SharedMut;
 use crate::movement;
 use crate::pool::ThreadPool;
 use crate::scratch::OutOfMemory;
 use smallvec::SmallVec;
 
-/// Elements that are folded side by side.
-const LANES: usize = 32;
 /// Elements of a row, and rows of a column, that are folded before partial results are combined.
 const ROW_BLOCK: usize = 4096;
 const COLUMN_BLOCK: usize = 128;
@@ -116,8 +115,8 @@ impl<T, A, M, C> Vectorized for Row<'_, T, A, M, C>
 where
     T: Copy,
     A: Copy,
-    M: Fn(T) -> A,
-    C: Fn(A, A) -> A,
+    M: Fn(T) -> A + Copy,
+    C: Fn(A, A) -> A + Copy,
 {
     type Output = A;
     #[inline(always)]
@@ -126,25 +125,7 @@ where
         if x.len() < 2 * LANES {
             return x.iter().fold(identity, |sum, &v| combine(sum, map(v)));
         }
-        let mut lanes = [identity; LANES];
-        let chunks = x.chunks_exact(LANES);
-        let rest = chunks.remainder();
-        for chunk in chunks {
-            for (lane, &v) in lanes.iter_mut().zip(chunk) {
-                *lane = combine(*lane, map(v));
-            }
-        }
-        for (lane, &v) in lanes.iter_mut().zip(rest) {
-            *lane = combine(*lane, map(v));
-        }
-        let mut half = LANES / 2;
-        while half > 0 {
-            for i in 0..half {
-                lanes[i] = combine(lanes[i], lanes[i + half]);
-            }
-            half /= 2;
-        }
-        lanes[0]
+        lanes::fold(x, identity, map, combine)
     }
 }
 

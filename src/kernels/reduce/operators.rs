@@ -104,7 +104,8 @@ complexes!(f32, f64);
     reason = "true for what is not a number, over any ordered type"
 )]
 pub fn maximum<T: PartialOrd + Copy>(a: T, b: T) -> T {
-    if a > b || a != a { a } else { b }
+    let larger = if a > b { a } else { b };
+    if a != a { a } else { larger }
 }
 
 /// The smaller; not-a-number wins.
@@ -114,7 +115,8 @@ pub fn maximum<T: PartialOrd + Copy>(a: T, b: T) -> T {
     reason = "true for what is not a number, over any ordered type"
 )]
 pub fn minimum<T: PartialOrd + Copy>(a: T, b: T) -> T {
-    if a < b || a != a { a } else { b }
+    let smaller = if a < b { a } else { b };
+    if a != a { a } else { smaller }
 }
 
 /// Sums the axes marked in `reduced`.

@@ -23,6 +23,8 @@ pub static CASES_ELSEWHERE: &[(&str, &str)] = &[
     ("StatelessWhile", C_PROGRAM),
     ("SymbolicGradient", FUNCTIONS),
     ("While", GRADIENTS),
+    ("_If", GRADIENTS),
     ("_Recv", DEVICES),
     ("_Send", DEVICES),
+    ("_While", GRADIENTS),
 ];

@@ -56,6 +56,13 @@ fn unravel(context: &mut KernelContext) -> Result<()> {
         .iter()
         .try_fold(1i64, |total, &extent| total.checked_mul(extent));
     let total = total.filter(|&total| total >= 0);
+    let narrow = context.input(1)?.dtype() == ff_tensor::DataType::INT32;
+    let most = if narrow { i64::from(i32::MAX) } else { i64::MAX };
+    ensure!(
+        total.is_none_or(|total| total <= most),
+        InvalidArgument,
+        "Input dims product is causing integer overflow: {dims:?}"
+    );
     ensure!(
         total.is_some_and(|total| indices.iter().all(|&index| index < total)),
         InvalidArgument,

@@ -234,6 +234,7 @@ fn batch_shape(context: &mut ShapeContext) -> Result<()> {
     let (to_batch, pairs_input) = batch_layout(context.node().op_name());
     let input = context.input(0);
     let value = if pairs_input == 2 {
+        context.input_with_rank(1, 1)?;
         context.input_value(1)
     } else {
         None

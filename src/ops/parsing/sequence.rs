@@ -67,7 +67,30 @@ impl Counts {
     }
 }
 
+/// Checks that attributes which say how many features there are say what the lists of their types do.
+fn check_counts(context: &ShapeContext) -> Result<()> {
+    for (number, list) in [
+        ("Ncontext_sparse", "context_sparse_types"),
+        ("Nfeature_list_sparse", "feature_list_sparse_types"),
+        ("Nfeature_list_dense", "feature_list_dense_types"),
+        ("Ncontext_dense", "Tcontext_dense"),
+    ] {
+        let (Ok(number), Ok(types)) = (context.attrs().int(number), context.attrs().types(list)) else {
+            continue;
+        };
+        ensure!(
+            number == types.len() as i64,
+            InvalidArgument,
+            "num_{} ({number}) must match the size of {list} ({})",
+            list.trim_end_matches("_types"),
+            types.len()
+        );
+    }
+    Ok(())
+}
+
 fn set_shapes(context: &mut ShapeContext, batch: Option<i64>, lengths: bool) -> Result<()> {
+    check_counts(context)?;
     let counts = Counts::of(context.attrs())?;
     let rank = i64::from(batch.is_some());
     let unknown = PartialShape::new(&[dim::UNKNOWN]);

@@ -233,6 +233,13 @@ fn run(context: &mut KernelContext) -> Result<()> {
     let precision = Precision::of(dtype);
     let x = f64s(context.input(0)?)?;
     let slices = Slices::of(context.input(0)?.dims(), axis);
+    // The second version takes one range for all, whatever its attribute says.
+    let second = context.node().op_name() == "QuantizeAndDequantizeV2";
+    ensure!(
+        !given || !second || (context.input(1)?.rank() == 0 && context.input(2)?.rank() == 0),
+        InvalidArgument,
+        "input_min must be a scalar."
+    );
     let ranges = if given {
         let limit = |input: usize, attr: &str| match context.num_inputs() {
             1 => Ok(vec![f64::from(attrs.float(attr)?)]),
@@ -337,7 +344,8 @@ crate::op_cases! {
             .attr("round_mode", "HALF_UP").attr("narrow_range", true)
     });
     unsigned: Case::op("QuantizeAndDequantizeV2").inputs([some(DataType::FLOAT), scalar(0.0f32), scalar(5.0f32)]).attr("range_given", true).attr("signed_input", false);
-    each_slice: Case::op("QuantizeAndDequantizeV2").inputs([some(DataType::FLOAT), vector(&[-1.0f32, -2.0]), vector(&[5.0f32, 1.0])]).attr("range_given", true).attr("axis", 0i64);
+    each_slice: Case::op("QuantizeAndDequantizeV2").inputs([some(DataType::FLOAT), vector(&[-1.0f32, -2.0]), vector(&[5.0f32, 1.0])]).attr("range_given", true).attr("axis", 0i64)
+        .fails(Code::InvalidArgument);
     each_slice_computed: Case::op("QuantizeAndDequantizeV3").inputs([some(DataType::FLOAT), vector(&[0.0f32; 4]), vector(&[0.0f32; 4]), scalar(6)])
         .attr("range_given", false).attr("axis", 1i64);
     third: family(&["QuantizeAndDequantizeV3"], &FLOATS[..2], |op, dtype| {

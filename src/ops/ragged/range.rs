@@ -68,7 +68,10 @@ fn run(context: &mut KernelContext) -> Result<()> {
             .try_reserve(more)
             .map_err(|_| ff_tensor::status!(ResourceExhausted, "OOM when allocating {more} numbers"))?;
         let mut value = start;
-        for _ in 0..more {
+        for number in 0..more {
+            if number % (1 << 16) == 0 {
+                context.host().cancellation().check()?;
+            }
             values.push(value);
             // Floats add up the steps, in their own precision.
             value += delta;

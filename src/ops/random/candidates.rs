@@ -371,8 +371,7 @@ fn sample(context: &mut KernelContext) -> Result<()> {
         None => None,
     };
     let limit = sampler.range(count as i64);
-    let counted = matches!(sampler, Sampler::All | Sampler::Learned(_));
-    if counted && let Some(bad) = truth.iter().find(|&&class| !(0..limit).contains(&class)) {
+    if let Some(bad) = truth.iter().find(|&&class| !(0..limit).contains(&class)) {
         bail!(
             InvalidArgument,
             "`true_candidate` out of range [0, {limit}), received {bad}"

@@ -134,7 +134,7 @@ fn drawn(context: &mut KernelContext, kind: Kind) -> Result<()> {
         return context.set_output(0, empty);
     }
     let philox = reserve(context, stateful_steps(shape.num_elements()))?;
-    let output = samples(kind, philox, shape, &parameters, context.output_type(0))?;
+    let output = samples(context, kind, philox, shape, &parameters, context.output_type(0))?;
     context.set_output(0, output)
 }
 
@@ -152,7 +152,7 @@ fn stateless(context: &mut KernelContext, kind: Kind, inputs: &[usize]) -> Resul
     let philox = super::stateless::stream(context, context.node().op_name().ends_with("V3"))?;
     let shape = context.output_shape(0)?.clone();
     let parameters = parameters(context, inputs)?;
-    let output = samples(kind, philox, shape, &parameters, context.output_type(0))?;
+    let output = samples(context, kind, philox, shape, &parameters, context.output_type(0))?;
     context.set_output(0, output)
 }
 
@@ -160,7 +160,14 @@ fn from_variable(context: &mut KernelContext) -> Result<()> {
     let shape = context.output_shape(0)?.clone();
     let parameters = parameters(context, &[3, 4])?;
     let philox = super::generator::advance(context, shape.num_elements() as u64)?;
-    let output = samples(Kind::Binomial, philox, shape, &parameters, context.output_type(0))?;
+    let output = samples(
+        context,
+        Kind::Binomial,
+        philox,
+        shape,
+        &parameters,
+        context.output_type(0),
+    )?;
     context.set_output(0, output)
 }
 
@@ -183,6 +190,7 @@ pub fn element(parameter: &(Vec<f64>, Vec<i64>), dims: &[i64], entry: usize) -> 
 
 /// A tensor of samples: entry `b` of the parameters has samples at `b`, `b + entries`, `b + 2 entries`, ..
 fn samples(
+    context: &KernelContext,
     kind: Kind,
     philox: Philox,
     shape: Shape,
@@ -197,6 +205,7 @@ fn samples(
     let entries: i64 = dims.iter().product();
     let (entries, total) = (entries as usize, shape.num_elements());
     let mut values = crate::wide::zeros(total)?;
+    let mut made = 0u64;
     let each = total.checked_div(entries).unwrap_or(0);
     let largest = largest(dtype);
     for entry in 0..entries.min(total) {
@@ -205,6 +214,10 @@ fn samples(
             .map(|parameter| element(parameter, dims, entry))
             .collect();
         for sample in 0..each {
+            made += 1;
+            if made.is_multiple_of(1 << 14) {
+                context.host().cancellation().check()?;
+            }
             let steps = if kind == Kind::Binomial {
                 binomial_steps(own[0], own[1])
             } else {

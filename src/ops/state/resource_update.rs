@@ -155,8 +155,21 @@ fn gather_nd_shape(context: &mut ShapeContext) -> Result<()> {
     Ok(())
 }
 
+/// The value of the variable, of the type that the node says. INVALID_ARGUMENT for another.
+fn read_typed(context: &KernelContext) -> Result<Tensor> {
+    let value = variable(context, 0)?.read()?;
+    let wanted = context.attrs().dtype("dtype")?;
+    ensure!(
+        value.dtype() == wanted,
+        InvalidArgument,
+        "Trying to read variable with wrong dtype. Expected {wanted} got {}",
+        value.dtype()
+    );
+    Ok(value)
+}
+
 fn gather_nd(context: &mut KernelContext) -> Result<()> {
-    let (params, indices) = (variable(context, 0)?.read()?, context.input(1)?);
+    let (params, indices) = (read_typed(context)?, context.input(1)?);
     let depth = indices.dims().last().copied().unwrap_or(0) as usize;
     ensure!(
         indices.rank() > 0 && depth <= params.rank(),
@@ -195,7 +208,7 @@ fn check_index(index: i64, count: i64, what: &str) -> Result<usize> {
 }
 
 fn gather(context: &mut KernelContext) -> Result<()> {
-    let value = variable(context, 0)?.read()?;
+    let value = read_typed(context)?;
     let indices = context.input_i64s(1)?;
     let (row, count) = rows(&value);
     let shape = context
@@ -220,14 +233,14 @@ fn scatter<T: Number>(context: &mut KernelContext, rule: impl Fn(T, T) -> T) -> 
     let indices = context.input_i64s(1)?;
     let updates = context.input(2)?;
     let is_scalar = updates.num_elements() == 1 && updates.rank() == 0;
+    let index_dims = context.input(1)?.dims().to_vec();
     variable.update(|value| {
         let (row, count) = rows(value);
         ensure!(
-            is_scalar || updates.num_elements() == indices.len() * row,
+            is_scalar || updates.dims() == [&index_dims, value.dims().get(1..).unwrap_or(&[])].concat(),
             InvalidArgument,
-            "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got updates.shape {}, indices.shape [{}], params.shape {}",
+            "Must have updates.shape = indices.shape + params.shape[1:] or updates.shape = [], got updates.shape {}, indices.shape {index_dims:?}, params.shape {}",
             updates.shape(),
-            indices.len(),
             value.shape()
         );
         for &index in &indices {

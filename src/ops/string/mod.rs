@@ -57,9 +57,7 @@ const ELEMENTWISE: Op = Op {
 fn map_strings(context: &mut KernelContext, f: impl Fn(&[u8]) -> Result<TString>) -> Result<()> {
     let input = context.input(0)?;
     let strings = input.strings()?.iter();
-    let made = strings
-        .map(|string| f(string.as_bytes()))
-        .collect::<Result<Vec<_>>>()?;
+    let made = crate::wide::try_collected(strings.map(|string| f(string.as_bytes())))?;
     let output = Tensor::from_strings(input.shape().clone(), made)?;
     context.set_output(0, output)
 }

@@ -2,8 +2,8 @@
 //!
 //! Patterns are those of RE2 ([`super::re2`]). A node keeps the last pattern that it compiled.
 
+use super::ELEMENTWISE;
 use super::re2::compile;
-use super::{ELEMENTWISE, map_strings};
 use ff_op::{Kernel, KernelContext, Op, PrepareContext, Prepared, ShapeContext};
 use ff_tensor::{Bool, Result, TString, Tensor, ensure};
 use parking_lot::Mutex;
@@ -102,9 +102,14 @@ fn replace(context: &mut KernelContext, fixed: bool) -> Result<()> {
     let regex = pattern(context, fixed, false)?;
     let rewrite = Rewrite::parse(text(context, fixed, "rewrite", 2)?);
     let global = context.attrs().bool("replace_global")?;
-    map_strings(context, |bytes| {
-        TString::concatenated(&[&rewrite.apply(&regex, bytes, global)?])
-    })
+    let input = context.input(0)?;
+    let mut made = crate::wide::reserved(input.num_elements())?;
+    for string in input.strings()? {
+        let replaced = rewrite.apply(context, &regex, string.as_bytes(), global)?;
+        made.push(TString::concatenated(&[&replaced])?);
+    }
+    let output = Tensor::from_strings(input.shape().clone(), made)?;
+    context.set_output(0, output)
 }
 
 /// What to put in the place of a match.
@@ -115,7 +120,7 @@ struct Rewrite {
 }
 
 enum Part {
-    Literal(u8),
+    Literal(Vec<u8>),
     Group(usize),
 }
 
@@ -123,18 +128,27 @@ impl Rewrite {
     /// `\0` to `\9` are groups of the match, `\\` is a backslash.
     fn parse(text: &[u8]) -> Rewrite {
         let mut parts = Vec::new();
+        let mut literal = Vec::new();
+        let mut broken = false;
         let mut bytes = text.iter();
         while let Some(&byte) = bytes.next() {
-            parts.push(match byte {
-                b'\\' => match bytes.next() {
-                    Some(digit @ b'0'..=b'9') => Part::Group(usize::from(digit - b'0')),
-                    Some(b'\\') => Part::Literal(b'\\'),
-                    _ => return Rewrite { parts, broken: true },
-                },
-                _ => Part::Literal(byte),
-            });
+            let escaped = if byte == b'\\' { bytes.next() } else { Some(&byte) };
+            match (byte, escaped) {
+                (b'\\', Some(digit @ b'0'..=b'9')) => {
+                    parts.push(Part::Literal(std::mem::take(&mut literal)));
+                    parts.push(Part::Group(usize::from(digit - b'0')));
+                }
+                (b'\\', Some(b'\\')) => literal.push(b'\\'),
+                (b'\\', _) => {
+                    broken = true;
+                    break;
+                }
+                _ => literal.push(byte),
+            }
         }
-        Rewrite { parts, broken: false }
+        parts.push(Part::Literal(literal));
+        parts.retain(|part| !matches!(part, Part::Literal(bytes) if bytes.is_empty()));
+        Rewrite { parts, broken }
     }
 
     fn largest_group(&self) -> usize {
@@ -145,10 +159,15 @@ impl Rewrite {
         self.parts.iter().map(group).max().unwrap_or(0)
     }
 
-    fn write(&self, captures: &Captures, to: &mut Vec<u8>) -> Result<()> {
+    fn write(&self, context: &KernelContext, captures: &Captures, to: &mut Vec<u8>) -> Result<()> {
+        let mut written = 0;
         for part in &self.parts {
+            if to.len() - written >= 1 << 20 {
+                context.host().cancellation().check()?;
+                written = to.len();
+            }
             match part {
-                Part::Literal(byte) => append(to, std::slice::from_ref(byte))?,
+                Part::Literal(bytes) => append(to, bytes)?,
                 Part::Group(group) => append(to, captures.get(*group).map_or(&[], |found| found.as_bytes()))?,
             }
         }
@@ -156,14 +175,19 @@ impl Rewrite {
     }
 
     /// The text with the first match or all of them replaced. An empty match right after another does not count.
-    fn apply(&self, regex: &Regex, text: &[u8], global: bool) -> Result<Vec<u8>> {
+    fn apply(&self, context: &KernelContext, regex: &Regex, text: &[u8], global: bool) -> Result<Vec<u8>> {
         let mut written = crate::wide::reserved(text.len())?;
         if self.largest_group() >= regex.captures_len() || (self.broken && !global) {
             append(&mut written, text)?;
             return Ok(written);
         }
         let (mut at, mut last_end) = (0, None);
+        let mut matches = 0u64;
         while at <= text.len() {
+            matches += 1;
+            if matches.is_multiple_of(256) || written.len() >= 1 << 20 {
+                context.host().cancellation().check()?;
+            }
             let Some(captures) = regex.captures_at(text, at) else {
                 break;
             };
@@ -176,7 +200,7 @@ impl Rewrite {
                 at = next;
                 continue;
             }
-            self.write(&captures, &mut written)?;
+            self.write(context, &captures, &mut written)?;
             at = found.end();
             last_end = Some(at);
             if !global {

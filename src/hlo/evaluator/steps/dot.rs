@@ -9,7 +9,7 @@ use crate::module::{Computation, Instruction};
 use crate::shape::{ArrayShape, Dims};
 use ff_kernels::ThreadPool;
 use ff_kernels::gemm::{Batch, Epilogue, Matrix, batch_gemm, batch_gemm_any, gemm_half};
-use ff_tensor::{Complex64, Complex128, DataType, Element, Result, Shape, Tensor, bail, bf16, f16};
+use ff_tensor::{Complex64, Complex128, DataType, Element, Result, Shape, Tensor, bail, bf16, f16, status};
 
 /// One operand: how it is prepared, and how rows (or columns), terms and batches are found in it.
 struct Side {
@@ -97,7 +97,12 @@ pub(super) fn kernel(
     let k = product(left, &indices(&dims.lhs_contracting));
     let batch = pick(&left.dims, &indices(&dims.lhs_batch));
     let mut offsets = Vec::new();
-    if batch.iter().all(|&extent| extent > 0) {
+    // Products without elements may be many.
+    if result.num_elements() > 0 {
+        let count = batch.iter().product::<i64>() as usize;
+        offsets
+            .try_reserve_exact(count)
+            .map_err(|_| status!(ResourceExhausted, "OOM when allocating {count} products"))?;
         let mut index = Dims::from_elem(0, batch.len());
         loop {
             offsets.push((

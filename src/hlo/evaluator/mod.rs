@@ -9,6 +9,7 @@
 
 mod code;
 mod compile;
+mod host;
 pub mod scalar;
 mod steps;
 mod tile;
@@ -26,6 +27,7 @@ use ff_kernels::ThreadPool;
 use ff_tensor::{DataType, Result, Shape, Tensor};
 use std::sync::Arc;
 
+pub use host::{FindHostFunction, HostFunction, set_host_functions};
 pub(crate) use steps::is_identity;
 
 pub(crate) use tile::TileFn as TileFunction;

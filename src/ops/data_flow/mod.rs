@@ -2,6 +2,7 @@
 
 mod accumulator;
 mod barrier;
+mod batch;
 mod handle;
 mod map_stage;
 mod mutex;
@@ -29,6 +30,7 @@ mod tensor_array_tests;
 mod tensor_map;
 #[cfg(test)]
 mod tests;
+mod timer;
 mod wait;
 
 pub use stage::place_of;
@@ -39,6 +41,7 @@ use ff_op::Op;
 pub static OPS: &[&[&Op]] = &[
     accumulator::OPS,
     barrier::OPS,
+    batch::OPS,
     map_stage::OPS,
     mutex::OPS,
     optional::OPS,

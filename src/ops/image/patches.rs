@@ -12,6 +12,7 @@ pub static OPS: &[&Op] = &[
         name: "ExtractImagePatches",
         shape: |context| shape(context, 2),
         kernels: &[Kernel::native(|context| extract(context, 2))],
+        lower: Some(crate::host_call::lower),
         gradient: Gradient::Fn(|context| gradient(context, 2)),
         ..Op::PURE
     },

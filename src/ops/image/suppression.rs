@@ -10,6 +10,7 @@ const SUPPRESSION: Op = Op {
     name: "NonMaxSuppression",
     shape: |context| shape(context, false),
     kernels: &[Kernel::native(run)],
+    lower: Some(crate::host_call::lower),
     gradient: Gradient::NotDifferentiable,
     ..Op::PURE
 };

@@ -12,6 +12,7 @@ const SVD: Op = Op {
     name: "Svd",
     shape: svd_shape,
     kernels: &[Kernel::native(singular_values)],
+    lower: Some(crate::host_call::lower),
     gradient: Gradient::Fn(gradient::of_svd),
     ..Op::PURE
 };
@@ -19,6 +20,7 @@ const SELF_ADJOINT_EIG: Op = Op {
     name: "SelfAdjointEigV2",
     shape: eigen_shape,
     kernels: &[Kernel::native(self_adjoint)],
+    lower: Some(crate::host_call::lower),
     gradient: Gradient::Fn(gradient::of_self_adjoint),
     ..Op::PURE
 };
@@ -46,6 +48,7 @@ pub static OPS: &[&Op] = &[
         name: "Qr",
         shape: qr_shape,
         kernels: &[Kernel::native(orthogonal)],
+        lower: Some(crate::host_call::lower),
         gradient: Gradient::Fn(gradient::of_qr),
         ..Op::PURE
     },

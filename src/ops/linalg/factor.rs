@@ -37,6 +37,7 @@ const INVERSE: Op = Op {
     name: "MatrixInverse",
     shape: same_square,
     kernels: &[Kernel::native(inverse)],
+    lower: Some(crate::host_call::lower),
     gradient: Gradient::Fn(gradients::of_inverse),
     ..Op::PURE
 };

@@ -11,6 +11,7 @@ const SOLVE: Op = Op {
     name: "MatrixSolve",
     shape: |context| system(context, true),
     kernels: &[Kernel::native(solve)],
+    lower: Some(crate::host_call::lower),
     gradient: Gradient::Fn(gradients::of_solve),
     ..Op::PURE
 };

@@ -21,6 +21,7 @@ pub static OPS: &[&Op] = &[
         name: "TridiagonalSolve",
         shape: solve_shape,
         kernels: &[Kernel::native(solve)],
+        lower: Some(crate::host_call::lower),
         gradient: Gradient::Fn(gradients::of_tridiagonal_solve),
         ..Op::PURE
     },

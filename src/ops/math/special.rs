@@ -15,6 +15,7 @@ macro_rules! row {
             name: $name,
             shape: shapes::unchanged,
             kernels: &[Kernel::native(|context| map(context, $function))],
+            lower: Some(crate::host_call::lower),
             gradient: Gradient::Fn(|$context| {
                 let incoming = $context.incoming_or_zeros(0)?;
                 let ($x, $y) = ($context.input(0)?, $context.output(0));
@@ -35,6 +36,7 @@ const fn pair(name: &'static str, kernels: &'static [Kernel], gradient: Gradient
         name,
         shape: shapes::broadcast_binary,
         kernels,
+        lower: Some(crate::host_call::lower),
         gradient,
         ..Op::PURE
     }
@@ -158,6 +160,7 @@ pub static OPS: &[&Op] = &[
         name: "Betainc",
         shape: beta_shape,
         kernels: &[Kernel::native(beta)],
+        lower: Some(crate::host_call::lower),
         gradient: Gradient::Fn(beta_gradient),
         ..Op::PURE
     },

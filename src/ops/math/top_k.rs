@@ -59,7 +59,7 @@ pub static OPS: &[&Op] = &[
 /// `k`: an attribute in the first versions, an input in the second.
 fn k_of(context: &KernelContext, input: usize) -> Result<i64> {
     if context.num_inputs() <= input {
-        return context.attrs().int("k");
+        return narrow_k(context.attrs());
     }
     match context.input(input)?.dtype() {
         DataType::INT16 => Ok(i64::from(context.input(input)?.single::<i16>()?)),
@@ -67,9 +67,20 @@ fn k_of(context: &KernelContext, input: usize) -> Result<i64> {
     }
 }
 
+/// The attribute, which has 32 bits in the reference.
+fn narrow_k(attrs: &ff_op::Attrs) -> Result<i64> {
+    let k = attrs.int("k")?;
+    ensure!(
+        i32::try_from(k).is_ok(),
+        InvalidArgument,
+        "Attr k has value {k} out of range for an int32"
+    );
+    Ok(k)
+}
+
 fn known_k(context: &ShapeContext, input: usize) -> Result<Option<i64>> {
     if context.num_inputs() <= input {
-        return Ok(Some(context.attrs().int("k")?));
+        return narrow_k(context.attrs()).map(Some);
     }
     context.input_with_rank(input, 0)?;
     match context.input_value(input) {

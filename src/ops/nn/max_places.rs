@@ -14,6 +14,7 @@ const GRADIENT_OF_GRADIENT: Op = Op {
     name: "MaxPoolGradGrad",
     shape: |context| forward_shape(context, 2),
     kernels: &[Kernel::native(|context| gradient_of_gradient(context, 2))],
+    lower: Some(crate::host_call::lower),
     gradient: Gradient::Fn(|context| second_max_gradient(context, "MaxPoolGrad")),
     ..Op::PURE
 };
@@ -57,6 +58,7 @@ pub static OPS: &[&Op] = &[
         name: "MaxPool3DGradGrad",
         shape: |context| forward_shape(context, 3),
         kernels: &[Kernel::native(|context| gradient_of_gradient(context, 3))],
+        lower: Some(crate::host_call::lower),
         gradient: Gradient::Fn(|context| second_max_gradient(context, "MaxPool3DGrad")),
         ..Op::PURE
     },
@@ -68,6 +70,7 @@ pub static OPS: &[&Op] = &[
             Ok(())
         },
         kernels: &[Kernel::native(volume_gradient)],
+        lower: Some(crate::host_call::lower),
         gradient: Gradient::Fn(|context| second_max_gradient(context, "MaxPool3DGradGrad")),
         ..Op::PURE
     },

@@ -29,6 +29,7 @@ pub static OPS: &[&Op] = &[
             Ok(())
         },
         kernels: &[Kernel::native(dequantize)],
+        lower: Some(crate::host_call::lower),
         ..Op::PURE
     },
 ];

@@ -14,6 +14,7 @@ pub static OPS: &[&Op] = &[
             unchanged(context)
         },
         kernels: &[Kernel::native(quantize)],
+        lower: Some(crate::host_call::lower),
         ..Op::PURE
     },
     &Op {
@@ -23,6 +24,7 @@ pub static OPS: &[&Op] = &[
             unchanged(context)
         },
         kernels: &[Kernel::native(dequantize)],
+        lower: Some(crate::host_call::lower),
         ..Op::PURE
     },
     &Op {
@@ -33,6 +35,7 @@ pub static OPS: &[&Op] = &[
             unchanged(context)
         },
         kernels: &[Kernel::native(requantize)],
+        lower: Some(crate::host_call::lower),
         ..Op::PURE
     },
     &Op {
@@ -43,6 +46,7 @@ pub static OPS: &[&Op] = &[
             shapes::broadcast_binary(context)
         },
         kernels: &[Kernel::native(add)],
+        lower: Some(crate::host_call::lower),
         ..Op::PURE
     },
     &Op {
@@ -53,6 +57,7 @@ pub static OPS: &[&Op] = &[
             unchanged(context)
         },
         kernels: &[Kernel::native(clip)],
+        lower: Some(crate::host_call::lower),
         ..Op::PURE
     },
 ];

@@ -17,12 +17,14 @@ pub static OPS: &[&Op] = &[
         name: "UniformQuantizedConvolution",
         shape,
         kernels: &[Kernel::native(convolution)],
+        lower: Some(crate::host_call::lower),
         ..Op::PURE
     },
     &Op {
         name: "UniformQuantizedConvolutionHybrid",
         shape,
         kernels: &[Kernel::native(hybrid)],
+        lower: Some(crate::host_call::lower),
         ..Op::PURE
     },
 ];

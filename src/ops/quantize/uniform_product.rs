@@ -16,6 +16,7 @@ pub static OPS: &[&Op] = &[
             product_shape(context)
         },
         kernels: &[Kernel::native(dot)],
+        lower: Some(crate::host_call::lower),
         ..Op::PURE
     },
     &Op {
@@ -25,6 +26,7 @@ pub static OPS: &[&Op] = &[
             product_shape(context)
         },
         kernels: &[Kernel::native(hybrid)],
+        lower: Some(crate::host_call::lower),
         ..Op::PURE
     },
 ];

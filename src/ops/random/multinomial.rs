@@ -22,6 +22,7 @@ pub static OPS: &[&Op] = &[
             shape(context)
         },
         kernels: &[Kernel::native(stateless)],
+        lower: Some(crate::host_call::lower),
         gradient: Gradient::NotDifferentiable,
         ..Op::PURE
     },

@@ -24,6 +24,7 @@ pub static OPS: &[&Op] = &[
         name: "StatelessParameterizedTruncatedNormal",
         shape: by_seed_shape,
         kernels: &[Kernel::native(by_seed)],
+        lower: Some(crate::host_call::lower),
         gradient: Gradient::NotDifferentiable,
         ..Op::PURE
     },

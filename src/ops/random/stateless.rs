@@ -17,6 +17,7 @@ const SEEDED: Op = Op {
         shape_from_input(context)
     },
     kernels: &[Kernel::native(floats)],
+    lower: Some(crate::host_call::lower),
     gradient: Gradient::NotDifferentiable,
     ..Op::PURE
 };

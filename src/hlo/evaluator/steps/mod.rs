@@ -10,6 +10,7 @@ mod fft;
 mod function;
 mod fused;
 mod gather;
+mod host_call;
 mod linalg;
 mod matrix;
 mod movement;
@@ -129,11 +130,8 @@ pub(super) fn kernel(
             control::while_loop(compiler, *condition, *body)
         }
         (Opcode::Scan, Attributes::Scan(config)) => scan::kernel(compiler, computation, instruction, config),
-        (Opcode::CustomCall, Attributes::CustomCall { target, .. }) => {
-            bail!(
-                Unimplemented,
-                "Custom call {target} is not known to the evaluator"
-            )
+        (Opcode::CustomCall, Attributes::CustomCall { target, config }) => {
+            host_call::kernel(computation, instruction, target, config)
         }
         (opcode, _) => bail!(Unimplemented, "The evaluator cannot run {opcode}"),
     }

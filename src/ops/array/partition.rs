@@ -40,7 +40,7 @@ fn shape(context: &mut ShapeContext) -> Result<()> {
 fn partition(context: &mut KernelContext) -> Result<()> {
     let (data, partitions) = (context.input(0)?.clone(), context.input_i64s(1)?);
     let parts = context.num_outputs();
-    let mut rows = vec![0i64; parts];
+    let mut rows = crate::wide::zeros::<i64>(parts)?;
     for (at, &part) in partitions.iter().enumerate() {
         let count = usize::try_from(part).ok().and_then(|part| rows.get_mut(part));
         let Some(count) = count else {
@@ -59,7 +59,7 @@ fn partition(context: &mut KernelContext) -> Result<()> {
         Writer::new(data.dtype(), Shape::new(&dims)?)
     };
     let mut writers = rows.iter().map(writer).collect::<Result<Vec<Writer>>>()?;
-    let mut filled = vec![0usize; parts];
+    let mut filled = crate::wide::zeros::<usize>(parts)?;
     for (at, &part) in partitions.iter().enumerate().filter(|_| width > 0) {
         let part = part as usize;
         writers[part].copy(filled[part] * width, &data, at * width, width)?;

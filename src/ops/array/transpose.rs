@@ -140,7 +140,7 @@ fn gradient(context: &mut GradientContext, op: &str) -> Result<()> {
 
 fn invert(context: &mut KernelContext) -> Result<()> {
     let order = context.input_i64s(0)?;
-    let mut inverse = vec![-1i64; order.len()];
+    let mut inverse = crate::wide::filled(order.len(), -1i64)?;
     for (index, &place) in order.iter().enumerate() {
         ensure!(
             (0..order.len() as i64).contains(&place),

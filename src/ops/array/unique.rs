@@ -206,7 +206,7 @@ fn unique(context: &mut KernelContext) -> Result<()> {
         writer.copy(number * width, &turned, row * width, width)?;
     }
     let values = writer.finish()?;
-    let mut back: Vec<usize> = (1..order.len()).collect();
+    let mut back: Vec<usize> = crate::wide::collected(1..order.len())?;
     back.insert(axis, 0);
     let values = if axis == 0 {
         values

@@ -33,6 +33,31 @@ static SWITCH_N: Op = Op {
     })],
     ..SWITCH
 };
+/// The variable that an index names.
+static REF_SELECT: Op = Op {
+    name: "RefSelect",
+    shape: |context| {
+        context.input_with_rank(0, 0)?;
+        let same = context.inputs()[1..].windows(2).all(|pair| pair[0] == pair[1]);
+        if same {
+            let shape = context.input(1);
+            context.set_output(0, shape);
+        }
+        Ok(())
+    },
+    kernels: &[Kernel::native(|context| {
+        let (index, count) = (context.input_i64(0)?, context.num_inputs() as i64 - 1);
+        ff_tensor::ensure!(
+            (0..count).contains(&index),
+            InvalidArgument,
+            "Index must be in the range [0, {count}) but got {index}"
+        );
+        context.forward(index as usize + 1, 0);
+        Ok(())
+    })],
+    gradient: Gradient::NotDifferentiable,
+    ..Op::PURE
+};
 static MERGE: Op = Op {
     name: "Merge",
     shape: merge_shape,
@@ -100,6 +125,7 @@ static ABORT: Op = Op {
 pub static OPS: &[&Op] = &[
     &SWITCH,
     &REF_SWITCH,
+    &REF_SELECT,
     &SWITCH_N,
     &MERGE,
     &REF_MERGE,

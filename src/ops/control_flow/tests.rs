@@ -92,3 +92,13 @@ fn triggers_and_ends() {
     assert_eq!(error.code(), Code::Aborted);
     assert!(error.message().contains("enough"), "{error}");
 }
+
+#[test]
+fn one_of_several_variables() {
+    let attrs = || Attrs::new().with("N", 2i64).with("T", DataType::FLOAT);
+    let index = |index: i32| Value::Tensor(crate::testing::scalar(index));
+    let outputs = run("RefSelect", &[index(1), variable(), variable()], attrs()).unwrap();
+    assert_eq!(elements(&outputs[0]), Some(vec![1.0, 2.0]));
+    let outside = run("RefSelect", &[index(2), variable(), variable()], attrs());
+    assert_eq!(code(outside), Some(Code::InvalidArgument));
+}

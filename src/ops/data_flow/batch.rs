@@ -577,8 +577,11 @@ mod tests {
     fn bad_inputs_are_errors() {
         let runner = OpRunner::new();
         let ended = |op: &str, inputs: &[Tensor], attrs: Attrs| {
-            let ended = start(&runner, op, inputs, attrs);
-            code(ended.recv_timeout(Duration::from_secs(20)).unwrap())
+            let inputs: Vec<Value> = inputs.iter().cloned().map(Value::Tensor).collect();
+            match runner.start(op, "node", &inputs, attrs) {
+                Ok(ended) => code(ended.recv_timeout(Duration::from_secs(20)).unwrap()),
+                Err(error) => Some(error.code()),
+            }
         };
         let invalid = Some(Code::InvalidArgument);
         assert_eq!(ended("Batch", &[vector(&[1, 2, 3])], batching(2, 0)), invalid);

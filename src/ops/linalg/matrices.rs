@@ -41,14 +41,15 @@ impl Field for Complex128 {
     fn elements(tensor: &Tensor) -> Result<Vec<Complex128>> {
         match tensor.dtype() {
             DataType::COMPLEX64 => {
-                let wide = |x: &Complex64| Complex128::new(f64::from(x.re), f64::from(x.im));
-                Ok(tensor.as_slice::<Complex64>()?.iter().map(wide).collect())
+                let widened = |x: &Complex64| Complex128::new(f64::from(x.re), f64::from(x.im));
+                wide::collected(tensor.as_slice::<Complex64>()?.iter().map(widened))
             }
-            DataType::COMPLEX128 => Ok(tensor.as_slice::<Complex128>()?.to_vec()),
-            _ => Ok(f64::elements(tensor)?
-                .into_iter()
-                .map(|x| Complex128::new(x, 0.0))
-                .collect()),
+            DataType::COMPLEX128 => wide::collected(tensor.as_slice::<Complex128>()?.iter().copied()),
+            _ => wide::collected(
+                f64::elements(tensor)?
+                    .into_iter()
+                    .map(|x| Complex128::new(x, 0.0)),
+            ),
         }
     }
 
@@ -56,10 +57,10 @@ impl Field for Complex128 {
         match dtype {
             DataType::COMPLEX64 => {
                 let narrow = |x: &Complex128| Complex64::new(x.re as f32, x.im as f32);
-                Tensor::from_slice(shape, &elements.iter().map(narrow).collect::<Vec<_>>())
+                Tensor::from_slice(shape, &wide::collected(elements.iter().map(narrow))?)
             }
             DataType::COMPLEX128 => Tensor::from_slice(shape, elements),
-            _ => f64::tensor(dtype, shape, &elements.iter().map(|x| x.re).collect::<Vec<_>>()),
+            _ => f64::tensor(dtype, shape, &wide::collected(elements.iter().map(|x| x.re))?),
         }
     }
 }
@@ -108,10 +109,8 @@ pub fn matrices<T: Field>(tensor: &Tensor) -> Result<Vec<Matrix<T>>> {
 
 /// A tensor of matrices, one after the other.
 pub fn stack<T: Field>(dtype: DataType, shape: Shape, matrices: &[Matrix<T>]) -> Result<Tensor> {
-    let elements: Vec<T> = matrices
-        .iter()
-        .flat_map(|matrix| matrix.data.iter().copied())
-        .collect();
+    let mut elements: Vec<T> = wide::reserved(shape.num_elements())?;
+    elements.extend(matrices.iter().flat_map(|matrix| matrix.data.iter().copied()));
     T::tensor(dtype, shape, &elements)
 }
 

@@ -2,6 +2,7 @@
 
 mod create;
 mod entries;
+mod remapping;
 mod table;
 mod text_file;
 mod use_table;
@@ -9,4 +10,4 @@ mod use_table;
 use ff_op::Op;
 
 /// Every op of this folder.
-pub static OPS: &[&[&Op]] = &[create::OPS, use_table::OPS, text_file::OPS];
+pub static OPS: &[&[&Op]] = &[create::OPS, remapping::OPS, use_table::OPS, text_file::OPS];

@@ -64,7 +64,7 @@ fn initialize(context: &mut KernelContext) -> Result<()> {
 }
 
 /// The first `wanted` lines of a file, or all if negative, without carriage returns.
-fn lines(path: &str, wanted: i64) -> Result<Vec<Vec<u8>>> {
+pub(super) fn lines(path: &str, wanted: i64) -> Result<Vec<Vec<u8>>> {
     let content = files::read(path)?;
     let content = content.strip_suffix(b"\n").unwrap_or(&content);
     ensure!(!content.is_empty(), OutOfRange, "Read less bytes than requested");

@@ -221,7 +221,7 @@ fn arg_extreme(context: &mut KernelContext, largest: bool) -> Result<()> {
     )
     .or_else(|error| match context.input_slice::<Bool>(0) {
         Ok(values) => {
-            let bytes: Vec<u8> = values.iter().map(|value| u8::from(value.get())).collect();
+            let bytes: Vec<u8> = crate::wide::collected(values.iter().map(|value| u8::from(value.get())))?;
             Ok(arg_places(&bytes, &shape, axis, |a, b| if largest { a > b } else { a < b }))
         }
         Err(_) => Err(error),
@@ -240,7 +240,7 @@ fn arg_extreme(context: &mut KernelContext, largest: bool) -> Result<()> {
 fn narrow<T: Element>(shape: Shape, places: &[i64], convert: impl Fn(i64) -> T) -> Result<Tensor> {
     Tensor::from_slice(
         shape,
-        &places.iter().map(|&place| convert(place)).collect::<Vec<T>>(),
+        &crate::wide::collected(places.iter().map(|&place| convert(place)))?,
     )
 }
 

@@ -87,7 +87,7 @@ fn bucketize(context: &mut KernelContext) -> Result<()> {
             .iter()
             .map(|&x| bucket(f64::from(x)))
             .collect(),
-        DataType::DOUBLE => input.as_slice::<f64>()?.iter().map(|&x| bucket(x)).collect(),
+        DataType::DOUBLE => crate::wide::collected(input.as_slice::<f64>()?.iter().map(|&x| bucket(x)))?,
         _ => input
             .to_i64_vec()?
             .iter()

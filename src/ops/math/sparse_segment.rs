@@ -166,7 +166,7 @@ fn joined(context: &mut KernelContext) -> Result<()> {
         to: segment as usize,
         factor: scale(name, counts[segment as usize]),
     };
-    let terms: Vec<Term> = indices.iter().zip(&segments).map(term).collect();
+    let terms: Vec<Term> = crate::wide::collected(indices.iter().zip(&segments).map(term))?;
     let mut dims = data.dims().to_vec();
     dims[0] = count;
     let output = sum(data, Shape::new(&dims)?, &terms)?;
@@ -231,7 +231,7 @@ fn spread(context: &mut KernelContext) -> Result<()> {
         },
         factor: scale(name, counts[segment as usize]),
     };
-    let terms: Vec<Term> = indices.iter().zip(&segments).map(term).collect();
+    let terms: Vec<Term> = crate::wide::collected(indices.iter().zip(&segments).map(term))?;
     let mut dims = incoming.dims().to_vec();
     dims[0] = if compact { unique.len() as i64 } else { rows };
     let output = sum(incoming, Shape::new(&dims)?, &terms)?;

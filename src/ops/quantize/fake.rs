@@ -240,7 +240,7 @@ fn vars_backward(context: &mut KernelContext, each: bool) -> Result<()> {
     context.set_output(0, output)?;
     for (index, sums) in [below, above].into_iter().enumerate() {
         let shape = context.output_shape(index + 1)?.clone();
-        let sums: Vec<f32> = sums.into_iter().map(|sum| sum as f32).collect();
+        let sums: Vec<f32> = crate::wide::collected(sums.into_iter().map(|sum| sum as f32))?;
         context.set_output(index + 1, Tensor::from_slice(shape, &sums)?)?;
     }
     Ok(())

@@ -141,7 +141,7 @@ fn resize(context: &mut KernelContext) -> Result<()> {
     let quantized = input.dtype().is_quantized();
     // Linear interpolation of integers is that of what they stand for.
     let numbers: Vec<f64> = if quantized {
-        integers(input)?.into_iter().map(|value| value as f64).collect()
+        crate::wide::collected(integers(input)?.into_iter().map(|value| value as f64))?
     } else {
         f64s(input)?.into_owned()
     };
@@ -178,7 +178,7 @@ fn resize(context: &mut KernelContext) -> Result<()> {
     }
     let dtype = context.output_type(0);
     let made = if quantized {
-        let values: Vec<i64> = result.iter().map(|x| x.round() as i64).collect();
+        let values: Vec<i64> = crate::wide::collected(result.iter().map(|x| x.round() as i64))?;
         from_integers(dtype, shape, &values)?
     } else {
         from_f64s(dtype, shape, &result)?

@@ -100,7 +100,7 @@ fn instances(context: &mut KernelContext) -> Result<()> {
         }
     };
     let levels = Levels::of(context.output_type(0))?;
-    let values: Vec<i64> = x.iter().map(|&x| levels.quantize(x, range)).collect();
+    let values: Vec<i64> = crate::wide::collected(x.iter().map(|&x| levels.quantize(x, range)))?;
     let shape = context.output_shape(0)?.clone();
     let result = from_integers(context.output_type(0), shape, &values)?;
     context.set_output(0, result)?;

@@ -90,7 +90,7 @@ impl Operands {
         let centred = |i: usize| -> Result<Vec<i64>> {
             let zero = levels[i].unclamped(0.0, ranges[i]);
             let values = integers(context.input(i)?)?;
-            Ok(values.into_iter().map(|value| value - zero).collect())
+            crate::wide::collected(values.into_iter().map(|value| value - zero))
         };
         Ok(Operands {
             a: centred(0)?,
@@ -102,7 +102,7 @@ impl Operands {
 
 fn finish(context: &mut KernelContext, sums: &[i64], range: Range) -> Result<()> {
     let shape: Shape = context.output_shape(0)?.clone();
-    let wrapped: Vec<i64> = sums.iter().map(|&sum| i64::from(sum as i32)).collect();
+    let wrapped: Vec<i64> = crate::wide::collected(sums.iter().map(|&sum| i64::from(sum as i32)))?;
     let result = from_integers(context.output_type(0), shape, &wrapped)?;
     context.set_output(0, result)?;
     set_range(context, range)

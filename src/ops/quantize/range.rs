@@ -113,12 +113,12 @@ impl Range {
 pub fn integers(tensor: &Tensor) -> Result<Vec<i64>> {
     use ff_tensor::{QInt8, QInt16, QInt32, QUInt8, QUInt16};
     crate::match_type!(tensor.dtype(), (QInt8, QUInt8, QInt16, QUInt16, QInt32), T => {
-        Ok(tensor.as_slice::<T>()?.iter().map(|x| i64::from(x.0)).collect())
+        crate::wide::collected(tensor.as_slice::<T>()?.iter().map(|x| i64::from(x.0)))
     })
 }
 
 /// A quantized tensor from integers within the type's limits.
 pub fn from_integers(dtype: DataType, shape: ff_tensor::Shape, values: &[i64]) -> Result<Tensor> {
-    let wide: Vec<f64> = values.iter().map(|&value| value as f64).collect();
+    let wide: Vec<f64> = crate::wide::collected(values.iter().map(|&value| value as f64))?;
     crate::wide::from_f64s(dtype, shape, &wide)
 }

@@ -17,7 +17,7 @@ fn splits_tensor(dtype: DataType, edges: &[i64]) -> Result<Tensor> {
     if dtype == DataType::INT64 {
         return Tensor::vector(edges);
     }
-    let edges: Vec<i32> = edges.iter().map(|&edge| edge as i32).collect();
+    let edges: Vec<i32> = crate::wide::collected(edges.iter().map(|&edge| edge as i32))?;
     Tensor::vector(&edges)
 }
 

@@ -5,6 +5,7 @@ mod generator;
 mod index_shuffle;
 mod multinomial;
 mod parameterized;
+mod rounding;
 mod sampled;
 mod shuffle;
 mod sobol;
@@ -26,6 +27,7 @@ pub static OPS: &[&[&Op]] = &[
     index_shuffle::OPS,
     multinomial::OPS,
     parameterized::OPS,
+    rounding::OPS,
     sampled::OPS,
     shuffle::OPS,
     sobol::OPS,

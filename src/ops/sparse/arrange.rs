@@ -45,7 +45,7 @@ pub static OPS: &[&Op] = &[
 
 fn reorder(context: &mut KernelContext) -> Result<()> {
     let sparse = Sparse::read(context, 0)?;
-    let order = sparse.sorted();
+    let order = sparse.sorted()?;
     let places: Vec<i64> = order
         .iter()
         .flat_map(|&number| sparse.place(number).to_vec())

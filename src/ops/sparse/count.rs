@@ -131,7 +131,7 @@ impl Counter {
         let values = match dtype {
             DataType::INT64 => Tensor::from_slice(shape, &whole)?,
             DataType::INT32 => {
-                let whole: Vec<i32> = whole.iter().map(|&number| number as i32).collect();
+                let whole: Vec<i32> = crate::wide::collected(whole.iter().map(|&number| number as i32))?;
                 Tensor::from_slice(shape, &whole)?
             }
             _ => crate::wide::from_f64s(dtype, shape, &weights)?,

@@ -105,7 +105,7 @@ fn elementwise(context: &mut KernelContext) -> Result<()> {
             _ => <T as Number>::div,
         };
         let joined = values.iter().zip(&places).map(|(&value, &at)| join(value, other[at]));
-        Tensor::vector(&joined.collect::<Vec<T>>())
+        Tensor::vector(&crate::wide::collected(joined)?)
     })?;
     context.set_output(0, output)
 }

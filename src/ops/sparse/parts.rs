@@ -70,10 +70,10 @@ impl Sparse {
     }
 
     /// The numbers of the values in the order of their places; values at one place stay in order.
-    pub fn sorted(&self) -> Vec<usize> {
-        let mut order: Vec<usize> = (0..self.count()).collect();
+    pub fn sorted(&self) -> Result<Vec<usize>> {
+        let mut order: Vec<usize> = crate::wide::collected(0..self.count())?;
         order.sort_by(|&a, &b| self.place(a).cmp(self.place(b)));
-        order
+        Ok(order)
     }
 
     /// Whether a place is inside.

@@ -101,7 +101,7 @@ fn groups(context: &KernelContext, sparse: &Sparse) -> Result<Groups> {
     let keep = context.attrs().bool("keep_dims")?;
     let reduced = reduced(&context.input_i64s(3)?, sparse.rank())?;
     let mut all: BTreeMap<Vec<i64>, Vec<usize>> = BTreeMap::new();
-    for number in sparse.sorted() {
+    for number in sparse.sorted()? {
         let place = remaining(sparse.place(number), &reduced, keep.then_some(0));
         all.entry(place).or_default().push(number);
     }
@@ -121,7 +121,7 @@ fn values(context: &KernelContext, sparse: &Sparse, groups: &Groups) -> Result<T
                 let first = members.next().unwrap_or_default();
                 members.fold(first, maximum)
             };
-            Tensor::vector(&groups.all.values().map(largest).collect::<Vec<T>>())
+            Tensor::vector(&crate::wide::collected(groups.all.values().map(largest))?)
         });
     }
     crate::match_number!(sparse.values.dtype(), T => {
@@ -129,7 +129,7 @@ fn values(context: &KernelContext, sparse: &Sparse, groups: &Groups) -> Result<T
         let sum = |group: &Vec<usize>| {
             group.iter().fold(T::default(), |sum, &number| Number::add(sum, values[number]))
         };
-        Tensor::vector(&groups.all.values().map(sum).collect::<Vec<T>>())
+        Tensor::vector(&crate::wide::collected(groups.all.values().map(sum))?)
     })
 }
 
@@ -226,7 +226,7 @@ fn softmax(context: &mut KernelContext) -> Result<()> {
     }
     let output = crate::match_float!(sparse.values.dtype(), T => {
         let input = sparse.values.as_slice::<T>()?;
-        let mut output = vec![T::default(); input.len()];
+        let mut output = crate::wide::filled(input.len(), T::default())?;
         for row in rows.values() {
             let value = |&number: &usize| ff_kernels::math::Real::to_f64(input[number]);
             let largest = row.iter().map(value).fold(f64::NEG_INFINITY, f64::max);

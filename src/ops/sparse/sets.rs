@@ -77,13 +77,13 @@ enum Key {
 fn keys(values: &Tensor) -> Result<Vec<Key>> {
     if values.dtype() == DataType::STRING {
         let text = |text: &ff_tensor::TString| Key::Text(text.as_bytes().to_vec());
-        return Ok(values.strings()?.iter().map(text).collect());
+        return crate::wide::collected(values.strings()?.iter().map(text));
     }
     if matches!(values.dtype(), DataType::INT32 | DataType::INT64) {
-        return Ok(values.to_i64_vec()?.into_iter().map(Key::Number).collect());
+        return crate::wide::collected(values.to_i64_vec()?.into_iter().map(Key::Number));
     }
     let numbers = crate::wide::f64s(values)?;
-    Ok(numbers.iter().map(|&value| Key::Number(value as i64)).collect())
+    crate::wide::collected(numbers.iter().map(|&value| Key::Number(value as i64)))
 }
 
 /// The elements of each set that has any, with the number of the value that brought it.

@@ -24,7 +24,7 @@ fn length(context: &mut KernelContext) -> Result<()> {
         true => bytes.iter().filter(|&&byte| starts_character(byte)).count(),
         false => bytes.len(),
     };
-    let lengths: Vec<i32> = strings.map(|bytes| count(bytes) as i32).collect();
+    let lengths: Vec<i32> = crate::wide::collected(strings.map(|bytes| count(bytes) as i32))?;
     let output = Tensor::from_slice(input.shape().clone(), &lengths)?;
     context.set_output(0, output)
 }

@@ -122,7 +122,7 @@ fn run(context: &mut KernelContext) -> Result<()> {
     let edges = if context.output_type(1) == DataType::INT64 {
         Tensor::vector(&edges)?
     } else {
-        let edges: Vec<i32> = edges.iter().map(|&edge| edge as i32).collect();
+        let edges: Vec<i32> = crate::wide::collected(edges.iter().map(|&edge| edge as i32))?;
         Tensor::vector(&edges)?
     };
     let output = Tensor::from_strings(Shape::vector(ngrams.len()), ngrams)?;

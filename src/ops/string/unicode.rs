@@ -242,7 +242,7 @@ fn decode(context: &mut KernelContext) -> Result<()> {
     let edges = if context.output_type(0) == DataType::INT64 {
         Tensor::vector(&edges)?
     } else {
-        let edges: Vec<i32> = edges.iter().map(|&edge| edge as i32).collect();
+        let edges: Vec<i32> = crate::wide::collected(edges.iter().map(|&edge| edge as i32))?;
         Tensor::vector(&edges)?
     };
     context.set_output(0, edges)?;

@@ -69,6 +69,12 @@ fn split(module: &Module) -> Result<(Module, Vec<u8>)> {
     let mut weights: Vec<u8> = Vec::new();
     for computation in &mut module.computations {
         for instruction in &mut computation.instructions {
+            ensure!(
+                instruction.opcode != Opcode::CustomCall,
+                Unimplemented,
+                "{} has no code of its own: a kernel of the library would run it",
+                instruction.node.as_deref().unwrap_or("an instruction")
+            );
             // Only checks name their nodes when they fail.
             if instruction.opcode != Opcode::Check {
                 instruction.node = None;

@@ -448,8 +448,35 @@ pub fn complex_sign(z: Complex128) -> Complex128 {
     }
 }
 
+/// The hyperbolic sine, with the limits that C's function has.
+pub fn complex_sinh(z: Complex128) -> Complex128 {
+    if z.im == 0.0 {
+        return Complex128::new(z.re.sinh(), z.im);
+    }
+    if !z.im.is_finite() && (z.re.is_infinite() || z.re == 0.0) {
+        return Complex128::new(z.re, f64::NAN);
+    }
+    z.sinh()
+}
+
+/// The hyperbolic cosine, with the limits that C's function has.
+pub fn complex_cosh(z: Complex128) -> Complex128 {
+    if z.im == 0.0 {
+        let sign = if z.re.is_nan() { 1.0 } else { z.re.signum() };
+        return Complex128::new(z.re.cosh(), z.im * sign);
+    }
+    if !z.im.is_finite() && z.re.is_infinite() {
+        return Complex128::new(f64::INFINITY, f64::NAN);
+    }
+    z.cosh()
+}
+
 /// The hyperbolic tangent, without overflow.
 pub fn complex_tanh(z: Complex128) -> Complex128 {
+    if z.im == 0.0 || (z.re.is_infinite() && !z.im.is_finite()) {
+        let im = if z.im.is_finite() { z.im } else { 0.0 };
+        return Complex128::new(z.re.tanh(), im);
+    }
     if z.re.abs() > 20.0 {
         let e = (-2.0 * z.re.abs()).exp();
         return Complex128::new(1.0_f64.copysign(z.re), 4.0 * (z.im.sin() * z.im.cos()) * e);

@@ -49,7 +49,7 @@ static ENSURE_SHAPE: Op = Op {
 static CHECK_NUMERICS: Op = Op {
     name: "CheckNumerics",
     kernels: &[Kernel::native(check_numerics)],
-    lower: None,
+    lower: Some(crate::host_call::lower),
     ..IDENTITY
 };
 static CHECK_NUMERICS_V2: Op = Op {

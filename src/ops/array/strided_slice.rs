@@ -35,6 +35,7 @@ pub static OPS: &[&Op] = &[
         name: "TensorStridedSliceUpdate",
         shape: ff_op::shapes::unchanged,
         kernels: &[Kernel::native(update)],
+        lower: Some(crate::host_call::lower),
         gradient: Gradient::Fn(update_gradient),
         ..Op::PURE
     },

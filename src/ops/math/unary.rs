@@ -541,6 +541,14 @@ fn lower_is_inf(context: &mut LowerContext) -> Result<()> {
 }
 
 crate::op_cases! {
+    complex_limits: family(&["Cosh", "Sinh", "Tanh"], &[DataType::COMPLEX64, DataType::COMPLEX128], |op, dtype| {
+        let inf = f64::INFINITY;
+        let parts = [(inf, 0.0), (-inf, 0.0), (inf, 1.0), (-inf, 1.0), (inf, inf), (f64::NAN, 0.0), (0.5, 0.0), (1.0, inf)];
+        let wide: Vec<ff_tensor::Complex128> = parts.iter().map(|&(re, im)| ff_tensor::Complex128::new(re, im)).collect();
+        let narrow: Vec<ff_tensor::Complex64> = wide.iter().map(|z| ff_tensor::Complex64::new(z.re as f32, z.im as f32)).collect();
+        let x = if dtype == DataType::COMPLEX64 { vector(&narrow) } else { vector(&wide) };
+        Case::op(op).input(x).without_gradient()
+    });
     everywhere: family(&["Exp", "Expm1", "Sigmoid", "Tanh", "Sin", "Cos", "Atan", "Sinh", "Cosh", "Asinh"], FRACTIONS, |op, dtype| {
         Case::op(op).input(numbers(dtype, &[7], &[-3.0, -1.0, -0.25, 0.0, 0.5, 1.5, 4.0]))
     });

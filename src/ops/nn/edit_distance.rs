@@ -36,7 +36,14 @@ fn shape(context: &mut ShapeContext) -> Result<()> {
 /// The larger extent of each axis but the last.
 fn output_dims(hypothesis: &[i64], truth: &[i64]) -> Result<Vec<i64>> {
     ensure!(
-        hypothesis.len() == truth.len() && !truth.is_empty(),
+        hypothesis.len() >= 2 && truth.len() >= 2,
+        InvalidArgument,
+        "Input SparseTensors must have rank at least 2, but ranks are {} and {}",
+        hypothesis.len(),
+        truth.len()
+    );
+    ensure!(
+        hypothesis.len() == truth.len(),
         InvalidArgument,
         "Expected hypothesis_shape and truth_shape to be equal in rank, got {} and {}",
         hypothesis.len(),

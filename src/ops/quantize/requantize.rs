@@ -188,6 +188,11 @@ fn reaches(context: &KernelContext) -> Result<Vec<f32>> {
 }
 
 fn requantize_channels(context: &mut KernelContext) -> Result<()> {
+    ensure!(
+        context.input(0)?.rank() == 4,
+        InvalidArgument,
+        "Current RequantizePerChannel operator supports 4D tensors only."
+    );
     let reaches = reaches(context)?;
     let to = Range::of(context.input(3)?, context.input(4)?)?;
     let reach = to.min.abs().max(to.max.abs());

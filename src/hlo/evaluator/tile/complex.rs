@@ -3,7 +3,8 @@
 use super::{PLAIN, SIMPLE, TileFn, map1, map2};
 use crate::attributes::Direction;
 use crate::evaluator::scalar::{
-    ComplexNumber, complex_expm1, complex_log1p, complex_power, complex_sign, complex_tanh,
+    ComplexNumber, complex_cosh, complex_expm1, complex_log1p, complex_power, complex_sign, complex_sinh,
+    complex_tanh,
 };
 use crate::opcode::Opcode;
 use ff_kernels::math::Real;
@@ -41,8 +42,8 @@ pub(super) fn unary<C: ComplexNumber>(opcode: Opcode) -> Option<TileFn> {
             let t = complex_tanh(Complex128::new(-z.im, z.re));
             Complex128::new(t.im, -t.re)
         }),
-        Opcode::Sinh => wide::<C>(|z| z.sinh()),
-        Opcode::Cosh => wide::<C>(|z| z.cosh()),
+        Opcode::Sinh => wide::<C>(complex_sinh),
+        Opcode::Cosh => wide::<C>(complex_cosh),
         Opcode::Tanh => wide::<C>(complex_tanh),
         Opcode::Asin => wide::<C>(|z| z.asin()),
         Opcode::Acos => wide::<C>(|z| z.acos()),

@@ -2,6 +2,8 @@
 #ifndef FERROFLOW_FERROFLOW_H_
 #define FERROFLOW_FERROFLOW_H_
 
+#include <stddef.h>
+
 #ifdef __cplusplus
 extern "C" {
 #endif
@@ -12,6 +14,21 @@ struct TF_Status;
  * status: OK; UNIMPLEMENTED in a library without LLVM; PERMISSION_DENIED where the system allows no compiled code;
  * INTERNAL with what went wrong. */
 extern void FF_CodegenSelfTest(struct TF_Status* status);
+
+/* Compiles a signature of a SavedModel ahead of time: writes prefix.o and prefix.h (and prefix.weights, if asked for), which
+ * link with libferroflow_aot.a into programs that need no TensorFlow.
+ * tags: those of the meta graph, as "serve". signature: "serving_default" if NULL. options: words of the command
+ * `ferroflow compile`, NULL for none: --name NAME, --shape INPUT=2,3, --extent N, --weights side, --target TRIPLE, --cpu NAME.
+ * status: INVALID_ARGUMENT for inputs without fixed extents and for wrong options; NOT_FOUND for a model or signature that does
+ * not exist; UNIMPLEMENTED, naming the node, for what cannot be compiled, and in a library without LLVM. */
+extern void FF_CompileSavedModel(const char* directory, const char* const* tags, int num_tags, const char* signature,
+                                 const char* options, const char* prefix, struct TF_Status* status);
+
+/* The same for part of a GraphDef of `length` bytes: from the tensors feeds to the tensors fetches, each "node" or
+ * "node:output". */
+extern void FF_CompileGraphDef(const void* graph_def, size_t length, const char* const* feeds, int num_feeds,
+                               const char* const* fetches, int num_fetches, const char* options, const char* prefix,
+                               struct TF_Status* status);
 
 #ifdef __cplusplus
 }

@@ -13,6 +13,7 @@
 //! `include/ferroflow/aot.h` declares the functions of `functions`; headers of models wrap them. What it does not do: it
 //! has no graphs, no sessions and no files but that of the weights.
 
+#[cfg(feature = "functions")]
 mod functions;
 mod model;
 mod program;
@@ -20,6 +21,7 @@ mod program;
 mod unwinding;
 mod weights;
 
+#[cfg(feature = "functions")]
 pub use functions::*;
 pub use model::Model;
 pub use program::{Fusion, Program, VERSION};

@@ -19,6 +19,7 @@
 
 pub mod ffi;
 
+mod aot;
 mod api_def;
 mod attr_get;
 mod attr_set;
@@ -92,6 +93,7 @@ mod version;
 mod while_loop;
 mod xla_settings;
 
+pub use aot::{FF_CompileGraphDef, FF_CompileSavedModel};
 pub use api_def::*;
 pub use attr_get::*;
 pub use attr_set::*;

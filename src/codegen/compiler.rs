@@ -172,14 +172,27 @@ fn has_processor() -> bool {
 /// The errors of [`Program::compile`]. A pass that fails is no error: the module runs as it was given; nor is a fusion
 /// that cannot be compiled: the evaluator runs it. Writes what `XLA_FLAGS` asks for, see `dump.rs`.
 pub fn compile(module: &Module, compiler: &Compiler) -> Result<Program> {
-    let dump = Dump::of_environment();
+    Program::compile_with(&prepare(module, Dump::of_environment()), compiler)
+}
+
+/// A module after the passes; as it is if one fails.
+pub(crate) fn prepare(module: &Module, dump: &Dump) -> Module {
     let number = dump.begin(module);
     let mut prepared = module.clone();
-    if let Err(error) = pipeline::prepare(&mut prepared) {
+    let mut turn = 0;
+    let outcome = if dump.watches_passes(module) {
+        pipeline::prepare_with(&mut prepared, &mut |name, before, after| {
+            turn += 1;
+            dump.pass(number, (turn, name), before, after);
+        })
+    } else {
+        pipeline::prepare(&mut prepared)
+    };
+    if let Err(error) = outcome {
         dump.text(number, module, "failed_pass.txt", &error.to_string());
         prepared = module.clone();
     }
     dump.module(number, &prepared, "after_optimizations");
     dump.fusions(number, &prepared);
-    Program::compile_with(&prepared, compiler)
+    prepared
 }

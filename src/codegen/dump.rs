@@ -1,24 +1,34 @@
-//! Dumps for people: `XLA_FLAGS="--xla_dump_to=DIR"` writes each module before and after the passes, its buffers, the plan
-//! and the LLVM IR of its fusions, and a picture of its instructions.
+//! Dumps for people: `XLA_FLAGS="--xla_dump_to=DIR"` writes each module before and after the passes, its buffers, and the
+//! plan, LLVM IR and assembly of its fusions.
 //!
-//! Files are named `module_0001.NAME.WHAT`. Further switches, as XLA has them: `--xla_dump_hlo_as_text` (on by default),
-//! `--xla_dump_hlo_as_dot` adds graphs in Graphviz' language, `--xla_dump_hlo_module_re=TEXT` only writes modules whose
-//! names contain the text. Failures to write are ignored: dumps never change what runs.
+//! Files are named `module_0001.NAME.WHAT`. Further switches, as XLA has them:
+//! - `--xla_dump_hlo_as_text`: modules as text, the default where no other form is asked for;
+//! - `--xla_dump_hlo_as_dot`, `--xla_dump_hlo_as_html`, `--xla_dump_hlo_as_svg`: pictures: Graphviz' language, a page, SVG;
+//! - `--xla_dump_hlo_module_re=RE`: only modules whose names match a regular expression;
+//! - `--xla_dump_hlo_pass_re=RE`: also the module before and after each pass that changes it and whose name matches;
+//! - `--xla_dump_to=-`: to standard output, texts only.
+//!
+//! Failures to write are ignored, as are expressions that are none: dumps never change what runs.
 
 use ff_hlo::buffers::Assignment;
 use ff_hlo::fusion::FusionPlan;
-use ff_hlo::{Attributes, Module, Opcode, print};
+use ff_hlo::{Attributes, Module, Opcode, html, print, svg};
+use regex::Regex;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// What to write, and where.
-#[derive(Clone, Debug, Default, PartialEq)]
+#[derive(Clone, Debug, Default)]
 pub(crate) struct Dump {
     folder: Option<PathBuf>,
+    text: bool,
     dot: bool,
-    modules: Option<String>,
+    html: bool,
+    svg: bool,
+    modules: Option<Regex>,
+    passes: Option<Regex>,
 }
 
 /// The number of a module in the names of files.
@@ -35,13 +45,19 @@ impl Dump {
         let mut dump = Dump::default();
         for flag in flags.split_whitespace() {
             let (name, value) = flag.split_once('=').unwrap_or((flag, "true"));
+            let on = !matches!(value, "false" | "0");
             match name {
                 "--xla_dump_to" if !value.is_empty() => dump.folder = Some(value.into()),
-                "--xla_dump_hlo_as_dot" => dump.dot = value != "false",
-                "--xla_dump_hlo_module_re" if value != ".*" => dump.modules = Some(value.to_string()),
+                "--xla_dump_hlo_as_text" => dump.text = on,
+                "--xla_dump_hlo_as_dot" => dump.dot = on,
+                "--xla_dump_hlo_as_html" => dump.html = on,
+                "--xla_dump_hlo_as_svg" => dump.svg = on,
+                "--xla_dump_hlo_module_re" => dump.modules = Regex::new(value).ok(),
+                "--xla_dump_hlo_pass_re" => dump.passes = Regex::new(value).ok(),
                 _ => {}
             }
         }
+        dump.text |= !(dump.dot || dump.html || dump.svg);
         dump
     }
 
@@ -49,7 +65,7 @@ impl Dump {
         let named = self
             .modules
             .as_ref()
-            .is_none_or(|part| module.name.contains(part.as_str()));
+            .is_none_or(|wanted| wanted.is_match(&module.name));
         self.folder.is_some() && named
     }
 
@@ -64,22 +80,50 @@ impl Dump {
         number
     }
 
-    /// Writes a module as text, and as a graph if asked to.
+    /// Whether passes are to be watched.
+    pub fn watches_passes(&self, module: &Module) -> bool {
+        self.passes.is_some() && self.wants(module)
+    }
+
+    /// Writes a module before and after a pass, if that pass was asked for and changed it.
+    pub fn pass(&self, number: Number, (turn, name): (usize, &str), before: &Module, after: &Module) {
+        let wanted = self.passes.as_ref().is_some_and(|wanted| wanted.is_match(name));
+        if !wanted || !self.wants(after) || print(before) == print(after) {
+            return;
+        }
+        for (module, when) in [(before, "before"), (after, "after")] {
+            self.forms(number, module, &format!("{turn:03}.{when}_{name}"));
+        }
+    }
+
+    /// Writes a module in the forms that were asked for.
+    fn forms(&self, number: Number, module: &Module, when: &str) {
+        if self.text {
+            self.text(number, module, &format!("{when}.txt"), &print(module));
+        }
+        let pictures = [
+            (self.dot, "dot", graph as fn(&Module) -> String),
+            (self.html, "html", html),
+            (self.svg, "svg", svg),
+        ];
+        for (_, ending, make) in pictures.into_iter().filter(|(on, ..)| *on) {
+            self.text(number, module, &format!("{when}.{ending}"), &make(module));
+        }
+    }
+
+    /// Writes a module, and where its values would lie in memory.
     pub fn module(&self, number: Number, module: &Module, when: &str) {
         if !self.wants(module) {
             return;
         }
-        self.text(number, module, &format!("{when}.txt"), &print(module));
+        self.forms(number, module, when);
         if let Ok(assignment) = Assignment::of(module, module.entry_computation()) {
             let report = assignment.report(module.entry_computation());
             self.text(number, module, &format!("{when}-buffer-assignment.txt"), &report);
         }
-        if self.dot {
-            self.text(number, module, &format!("{when}.dot"), &graph(module));
-        }
     }
 
-    /// Writes the structure and the LLVM IR of each fusion.
+    /// Writes the structure, the LLVM IR and the assembly of each fusion.
     pub fn fusions(&self, number: Number, module: &Module) {
         if !self.wants(module) {
             return;
@@ -103,6 +147,9 @@ impl Dump {
                 crate::print_ir(crate::kernel::NAME, &plan).unwrap_or_else(|error| format!("; {error}\n"));
             let text = format!("; extents {:?}\n; {}\n{code}", plan.extents, plan.structure());
             self.text(number, module, &format!("{}.ll", computation.name), &text);
+            if let Ok(code) = crate::print_assembly(crate::kernel::NAME, &plan) {
+                self.text(number, module, &format!("{}.s", computation.name), &code);
+            }
         }
     }
 
@@ -120,6 +167,10 @@ impl Dump {
         };
         let name: String = module.name.chars().take(80).map(plain).collect();
         let what: String = what.chars().map(plain).collect();
+        if folder.as_os_str() == "-" {
+            println!("// module_{number:04}.{name}.{what}\n{text}");
+            return;
+        }
         let _ = std::fs::create_dir_all(folder);
         let _ = std::fs::write(folder.join(format!("module_{number:04}.{name}.{what}")), text);
     }
@@ -147,34 +198,73 @@ mod tests {
 
     #[test]
     fn flags_are_read() {
-        assert_eq!(Dump::parse(""), Dump::default());
+        let none = Dump::parse("");
+        assert!(none.folder.is_none() && none.text && !none.dot);
         let dump = Dump::parse(
-            "--xla_cpu_x=1 --xla_dump_to=/tmp/d --xla_dump_hlo_as_dot --xla_dump_hlo_module_re=a",
+            "--xla_cpu_x=1 --xla_dump_to=/tmp/d --xla_dump_hlo_as_dot --xla_dump_hlo_module_re=^a.*z$ \
+             --xla_dump_hlo_as_html=false --xla_dump_hlo_pass_re=(",
         );
-        assert_eq!(
-            (dump.folder, dump.dot, dump.modules),
-            (Some("/tmp/d".into()), true, Some("a".into()))
-        );
+        assert_eq!(dump.folder, Some("/tmp/d".into()));
+        assert!(dump.dot && !dump.html && !dump.text && dump.passes.is_none());
+        let modules = dump.modules.unwrap();
+        assert!(modules.is_match("a_z") && !modules.is_match("b_a_z"));
+    }
+
+    /// What a compilation with these flags writes: the parts of the names after the module's.
+    fn written(flags: &str) -> Vec<String> {
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let unique = NEXT.fetch_add(1, Ordering::Relaxed);
+        let folder = std::env::temp_dir().join(format!("ff_dump_{}_{unique}", std::process::id()));
+        let dump = Dump::parse(&format!("--xla_dump_to={} {flags}", folder.display()));
+        let module = ff_hlo::parse(
+            "HloModule m\nENTRY %e () -> f32[8] {\n  %x = f32[8] parameter(0)\n  %y = f32[8] add(%x, %x)\n  \
+             %a = f32[8] add(%x, %x)\n  %s = f32[8] multiply(%a, %y)\n  ROOT %b = f32[8] tanh(%s)\n}",
+        )
+        .unwrap();
+        crate::compiler::prepare(&module, &dump);
+        let mut names = Vec::new();
+        for file in std::fs::read_dir(&folder).into_iter().flatten() {
+            let file = file.unwrap();
+            assert!(file.metadata().unwrap().len() > 0);
+            let name = file.file_name().to_string_lossy().into_owned();
+            names.push(name.splitn(3, '.').nth(2).unwrap_or_default().to_string());
+        }
+        let _ = std::fs::remove_dir_all(&folder);
+        names.sort();
+        names
+    }
+
+    #[cfg(feature = "llvm")]
+    #[test]
+    fn files_are_written() {
+        let names = written("--xla_dump_hlo_as_text --xla_dump_hlo_as_dot --xla_dump_hlo_as_svg");
+        for ending in ["txt", "dot", "svg"] {
+            for when in ["before", "after"] {
+                assert!(
+                    names.contains(&format!("{when}_optimizations.{ending}")),
+                    "{names:?}"
+                );
+            }
+        }
+        for part in ["after_optimizations-buffer-assignment.txt", ".ll", ".s"] {
+            assert!(names.iter().any(|name| name.ends_with(part)), "{part} {names:?}");
+        }
+        assert!(!names.iter().any(|name| name.contains("cse")));
     }
 
     #[test]
-    fn files_are_written() {
-        let folder = std::env::temp_dir().join(format!("ff_dump_{}", std::process::id()));
-        let dump = Dump::parse(&format!(
-            "--xla_dump_to={} --xla_dump_hlo_as_dot",
-            folder.display()
-        ));
-        let mut module = ff_hlo::parse(
-            "HloModule m\nENTRY %e () -> f32[8] {\n  %x = f32[8] parameter(0)\n  %a = f32[8] add(%x, %x)\n  \
-             ROOT %b = f32[8] tanh(%a)\n}",
-        )
-        .unwrap();
-        let number = dump.begin(&module);
-        ff_hlo::passes::pipeline::prepare(&mut module).unwrap();
-        dump.module(number, &module, "after_optimizations");
-        dump.fusions(number, &module);
-        let files = std::fs::read_dir(&folder).unwrap().count();
-        std::fs::remove_dir_all(&folder).unwrap();
-        assert_eq!(files, 7);
+    fn passes_are_written_when_asked_for() {
+        let names = written("--xla_dump_hlo_pass_re=^(cse|fusion)$");
+        for part in [
+            "before_cse.txt",
+            "after_cse.txt",
+            "before_fusion.txt",
+            "after_fusion.txt",
+        ] {
+            assert!(names.iter().any(|name| name.ends_with(part)), "{part} {names:?}");
+        }
+        // The pass that removes what CSE left over was not asked for.
+        assert!(!names.iter().any(|name| name.contains("dce")), "{names:?}");
+        assert!(written("--xla_dump_hlo_module_re=^other$").is_empty());
     }
 }

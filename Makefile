@@ -9,7 +9,7 @@ CTEST := ctest --output-on-failure --no-tests=error
 # nextest where it is installed, else cargo's own runner.
 CARGO_TEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo nextest run || echo test)
 
-.PHONY: demo test bench bench-graphs dist setup reference lint unit package examples differential bindings models clean fuzz fuzz-short check-memory memory-short deny loom
+.PHONY: demo test ptx bench bench-graphs dist setup reference lint unit package examples differential bindings models clean fuzz fuzz-short check-memory memory-short deny loom
 
 # Installs the package, builds every example against it, hears a melody with a real SavedModel (the notes in words and a
 # picture), and trains a small network.
@@ -17,7 +17,7 @@ demo: dist
 	PREFIX=$(PREFIX) tools/demo/run.sh
 
 # Everything that must pass before a change lands.
-test: lint unit package examples differential bindings models fuzz-short memory-short
+test: lint unit ptx package examples differential bindings models fuzz-short memory-short
 
 # Times and memory beside the reference, in one interleaved run.
 bench: dist reference
@@ -52,6 +52,10 @@ lint: setup
 
 unit: setup
 	cargo $(CARGO_TEST) --workspace
+
+# PTX of fusions through NVIDIA's assembler; no GPU is needed.
+ptx: setup
+	FERROFLOW_PTXAS=$$(tools/ptxas.sh) cargo test -p ff-codegen --test ptx -- --nocapture
 
 package: dist reference
 	$(CMAKE) -S cmake/tests -B build/package-tests -DPREFIX=$(PREFIX) -DADD_SUBDIRECTORY=ON \

@@ -4,7 +4,10 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
 fn run(words: &[&str]) -> Output {
-    Command::new(env!("CARGO_BIN_EXE_ferroflow")).args(words).output().unwrap()
+    Command::new(env!("CARGO_BIN_EXE_ferroflow"))
+        .args(words)
+        .output()
+        .unwrap()
 }
 
 /// What a run that succeeds prints.
@@ -18,7 +21,10 @@ fn good(words: &[&str]) -> String {
 /// The exit status and message of a run that fails.
 fn bad(words: &[&str]) -> (i32, String) {
     let output = run(words);
-    let code = output.status.code().unwrap_or_else(|| panic!("{words:?} was ended by a signal"));
+    let code = output
+        .status
+        .code()
+        .unwrap_or_else(|| panic!("{words:?} was ended by a signal"));
     assert_ne!(code, 0, "{words:?}");
     (code, String::from_utf8_lossy(&output.stderr).into_owned())
 }
@@ -97,7 +103,12 @@ fn bad_words_are_messages() {
 #[test]
 fn signatures_are_shown() {
     let text = good(&["show", &data("digits_saved_model")]);
-    for part in ["tags serve", "signature serving_default", "input image: float [?,8,8]", "output digit: int32"] {
+    for part in [
+        "tags serve",
+        "signature serving_default",
+        "input image: float [?,8,8]",
+        "output digit: int32",
+    ] {
         assert!(text.contains(part), "{part}\n{text}");
     }
 }
@@ -113,9 +124,15 @@ fn modules_run_through_passes() {
     assert!(good(&["hlo", &file]).contains(" fusion("));
     assert!(good(&["hlo", "x", "--list-passes"]).contains("transpose_motion"));
     let each = good(&["hlo", &file, "--print-after-all"]);
-    assert!(each.contains("// after cse") && each.contains("// after fusion"), "{each}");
+    assert!(
+        each.contains("// after cse") && each.contains("// after fusion"),
+        "{each}"
+    );
     let (_, message) = bad(&["hlo", &file, "--passes", "nothing"]);
-    assert!(message.contains("NotFound") && message.contains("algebraic"), "{message}");
+    assert!(
+        message.contains("NotFound") && message.contains("algebraic"),
+        "{message}"
+    );
 }
 
 #[test]
@@ -123,17 +140,41 @@ fn modules_run() {
     let folder = Folder::new();
     let file = folder.write("softmax.hlo", MODULE);
     let text = good(&["hlo", &file, "--compare", "--seed", "7", "--repeat", "2"]);
-    assert!(text.contains("equal: 1 results") && text.contains("compiled"), "{text}");
+    assert!(
+        text.contains("equal: 1 results") && text.contains("compiled"),
+        "{text}"
+    );
     let sum = folder.write(
         "sum.hlo",
         "HloModule m\nENTRY %e () -> f32[2] {\n  %x = f32[2] parameter(0)\n  %y = f32[2] parameter(1)\n  ROOT %s = f32[2] add(%x, %y)\n}",
     );
-    let text = good(&["hlo", &sum, "--run", "--input", "f32[2] {1, 2}", "--input", "f32[2] {0.5, -4}"]);
+    let text = good(&[
+        "hlo",
+        &sum,
+        "--run",
+        "--input",
+        "f32[2] {1, 2}",
+        "--input",
+        "f32[2] {0.5, -4}",
+    ]);
     assert!(text.contains("1.5") && text.contains("-2"), "{text}");
-    for words in [&["--input", "f32[2] {1, 2}"][..], &["--input", "x"], &["--input", "f32[2] {1}"], &["--seed", "x"]] {
+    for words in [
+        &["--input", "f32[2] {1, 2}"][..],
+        &["--input", "x"],
+        &["--input", "f32[2] {1}"],
+        &["--seed", "x"],
+    ] {
         bad(&[&["hlo", &sum, "--run"], words].concat());
     }
-    let wrong = bad(&["hlo", &sum, "--run", "--input", "f32[3] {1, 2, 3}", "--input", "f32[2] {0.5, -4}"]);
+    let wrong = bad(&[
+        "hlo",
+        &sum,
+        "--run",
+        "--input",
+        "f32[3] {1, 2, 3}",
+        "--input",
+        "f32[2] {0.5, -4}",
+    ]);
     assert!(wrong.1.contains("InvalidArgument"), "{wrong:?}");
 }
 
@@ -162,11 +203,13 @@ fn damaged_modules_are_messages() {
         bad(&["hlo", &file]);
         let text = MODULE.replacen(char::from(MODULE.as_bytes()[at]), "}", 3);
         let file = folder.write("changed.hlo", &text);
-        assert!(run(&["hlo", &file, "--compare"]).status.code().is_some(), "{text}");
+        assert!(
+            run(&["hlo", &file, "--compare"]).status.code().is_some(),
+            "{text}"
+        );
     }
 }
 
-/// The program that `cc` makes of the digits example, with the runtime of this build; none without a C compiler.
 #[cfg(all(feature = "llvm", target_os = "linux"))]
 #[test]
 fn models_compile_for_several_processors() {
@@ -178,20 +221,56 @@ fn models_compile_for_several_processors() {
         good(&words)
     };
     let text = compile(&["--shape", "image=1,8,8", "--report"]);
-    assert!(text.contains("fusions with machine code") && text.contains("ENTRY"), "{text}");
+    assert!(
+        text.contains("fusions with machine code") && text.contains("ENTRY"),
+        "{text}"
+    );
     let header = std::fs::read_to_string(format!("{prefix}.h")).unwrap();
-    assert!(header.contains("digits_arg_image") && header.contains("class Digits"), "{header}");
-    assert_eq!(machine(&prefix), if cfg!(target_arch = "x86_64") { 62 } else { 183 });
-    compile(&["--extent", "2", "--target", "aarch64-unknown-linux-gnu", "--cpu", "neoverse-n1"]);
+    assert!(
+        header.contains("digits_arg_image") && header.contains("class Digits"),
+        "{header}"
+    );
+    assert_eq!(
+        machine(&prefix),
+        if cfg!(target_arch = "x86_64") { 62 } else { 183 }
+    );
+    compile(&[
+        "--extent",
+        "2",
+        "--target",
+        "aarch64-unknown-linux-gnu",
+        "--cpu",
+        "neoverse-n1",
+    ]);
     assert_eq!(machine(&prefix), 183);
     let names = String::from_utf8_lossy(&std::fs::read(format!("{prefix}.o")).unwrap()).into_owned();
     assert!(names.contains("digits_program") && names.contains("digits_fusion_0"));
     compile(&["--extent", "1", "--weights", "side", "--name", "other"]);
     assert!(Path::new(&format!("{prefix}.weights")).exists());
-    assert!(std::fs::read_to_string(format!("{prefix}.h")).unwrap().contains("other_program"));
-    let words = ["compile", "--saved-model", &model, "-o", &prefix, "--target", "pdp11-dec"];
+    assert!(
+        std::fs::read_to_string(format!("{prefix}.h"))
+            .unwrap()
+            .contains("other_program")
+    );
+    let words = [
+        "compile",
+        "--saved-model",
+        &model,
+        "-o",
+        &prefix,
+        "--target",
+        "pdp11-dec",
+    ];
     assert!(bad(&words).1.contains("pdp11"));
-    let words = ["compile", "--saved-model", &model, "-o", &prefix, "--signature", "none"];
+    let words = [
+        "compile",
+        "--saved-model",
+        &model,
+        "-o",
+        &prefix,
+        "--signature",
+        "none",
+    ];
     assert!(bad(&words).1.contains("serving_default"));
     let words = ["compile", "--saved-model", &model, "-o", &prefix];
     assert!(bad(&words).1.contains("--shape image="));

@@ -293,7 +293,9 @@ def chained(rng, first, outputs, seed):
 
 def add_variable(graph, node, name, value):
     """Adds a variable of the kind that the node takes, the node NAME_set that sets it, and NAME_get that reads it."""
-    argument = definition(node).input_arg[int(name[len("variable"):])]
+    arguments = definition(node).input_arg
+    # The last argument may be a list.
+    argument = arguments[min(int(name[len("variable"):]), len(arguments) - 1)]
     resource = argument.type == tf.resource.as_datatype_enum
     ops = ("VarHandleOp", "AssignVariableOp", "ReadVariableOp") if resource else ("VariableV2", "Assign", "Identity")
     variable = graph.node.add(name=name, op=ops[0])

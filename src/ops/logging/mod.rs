@@ -1,9 +1,10 @@
-//! Assertions, printing, time.
+//! Assertions, printing, summaries, time.
 
 mod assert;
 mod print;
+mod summary;
 
 use ff_op::Op;
 
 /// Every op of this folder.
-pub static OPS: &[&[&Op]] = &[assert::OPS, print::OPS];
+pub static OPS: &[&[&Op]] = &[assert::OPS, print::OPS, summary::OPS];

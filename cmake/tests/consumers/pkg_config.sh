@@ -7,12 +7,18 @@ export PKG_CONFIG_PATH
 source=$(dirname "$0")/consumer.c
 pkg-config --exact-version=2.21.0 tensorflow tensorflow_cc
 case $kind in
-static)
-    flags=$(pkg-config --static --cflags --libs tensorflow_cc | sed 's/-ltensorflow_cc/-l:libtensorflow_cc.a/')
-    [ "$(uname)" = Linux ] || exit 0
-    ;;
-*) flags=$(pkg-config --cflags --libs "$kind") ;;
+static) names="tensorflow tensorflow_cc" mode=--static ;;
+*) names=$kind mode= ;;
 esac
-# The flags quote spaces for a shell.
-eval "\"\$cc\" \"\$source\" $flags -o \"\$output\""
-LD_LIBRARY_PATH="$prefix/lib" DYLD_LIBRARY_PATH="$prefix/lib" "$output"
+for name in $names; do
+    # The flags quote spaces for a shell.
+    flags=$(pkg-config $mode --cflags --libs "$name")
+    eval "\"\$cc\" \"\$source\" $flags -o \"\$output\""
+    if [ "$mode" = --static ]; then
+        # Runs where there is no shared library, and does not name one.
+        "$output"
+        command -v readelf >/dev/null && readelf -d "$output" | grep tensorflow && exit 1
+    else
+        LD_LIBRARY_PATH="$prefix/lib" DYLD_LIBRARY_PATH="$prefix/lib" "$output"
+    fi
+done

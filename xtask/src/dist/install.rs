@@ -9,6 +9,12 @@ use std::process::Command;
 
 /// The names under which programs ask for the library.
 const NAMES: [&str; 3] = ["tensorflow_cc", "tensorflow", "tensorflow_framework"];
+/// What a program that holds the static library links with.
+const SYSTEM: &str = if cfg!(target_os = "macos") {
+    "-lc++ -lz -lzstd -liconv -framework CoreFoundation -framework Security"
+} else {
+    "-lpthread -ldl -lrt -lm"
+};
 
 /// Puts everything under `prefix`. Only our own files there are replaced.
 pub fn install(products: &Products, prefix: &Path) -> Result<(), String> {
@@ -26,6 +32,8 @@ pub fn install(products: &Products, prefix: &Path) -> Result<(), String> {
         &products.archive,
         &lib.join(products.archive.file_name().unwrap_or_default()),
     )?;
+    #[cfg(unix)]
+    install_static_folder(products, &lib)?;
     match std::env::consts::OS {
         "macos" => install_dylib(products, &lib)?,
         "windows" => install_dll(products, prefix)?,
@@ -92,6 +100,21 @@ fn install_dll(products: &Products, prefix: &Path) -> Result<(), String> {
     Ok(())
 }
 
+/// A folder where linkers find the archive alone, under the names of the shared library: for `pkg-config --static`.
+#[cfg(unix)]
+fn install_static_folder(products: &Products, lib: &Path) -> Result<(), String> {
+    let folder = lib.join("static");
+    create_folder(&folder)?;
+    let archive = products.archive.file_name().unwrap_or_default();
+    for name in ["tensorflow_cc", "tensorflow"] {
+        symlink(
+            &format!("../{}", archive.to_string_lossy()),
+            &folder.join(format!("lib{name}.a")),
+        )?;
+    }
+    Ok(())
+}
+
 /// Replaces a library by renaming, so that a process that has the old one loaded keeps it.
 fn place(from: &Path, to: &Path) -> Result<(), String> {
     let new = to.with_extension("new");
@@ -122,7 +145,7 @@ fn install_headers(prefix: &Path) -> Result<(), String> {
 /// CMake and pkg-config files, with the release filled in.
 fn install_package_files(prefix: &Path) -> Result<(), String> {
     let folder = root().join("cmake");
-    let templates: [(&str, &str); 7] = [
+    let templates: [(&str, &str); 8] = [
         ("TensorFlowTargets.cmake", "lib/cmake/TensorFlow"),
         ("TensorFlowConfig.cmake", "lib/cmake/TensorFlow"),
         (
@@ -136,9 +159,12 @@ fn install_package_files(prefix: &Path) -> Result<(), String> {
         ),
         ("tensorflow.pc.in", "lib/pkgconfig/tensorflow.pc"),
         ("tensorflow_cc.pc.in", "lib/pkgconfig/tensorflow_cc.pc"),
+        ("tensorflow-shared.pc.in", "lib/pkgconfig/tensorflow-shared.pc"),
     ];
     for (template, target) in templates {
-        let text = read(&folder.join(template))?.replace("@RELEASE@", RELEASE);
+        let text = read(&folder.join(template))?
+            .replace("@RELEASE@", RELEASE)
+            .replace("@SYSTEM@", SYSTEM);
         let target = prefix.join(target);
         let target = if template.ends_with(".in") {
             target

@@ -308,6 +308,10 @@ impl DynKernel for CKernel {
             None => Ok(Arc::new(instance)),
         }
     }
+
+    fn may_wait(&self) -> bool {
+        matches!(self.functions.compute, Compute::Later(Some(_)))
+    }
 }
 
 /// The state of a C kernel for one node.

@@ -44,6 +44,11 @@ impl FunctionLibrary {
         self.functions.read().get(name).map(|entry| entry.op.clone())
     }
 
+    /// How many functions there are.
+    pub fn len(&self) -> usize {
+        self.functions.read().len()
+    }
+
     /// Whether there are no functions.
     pub fn is_empty(&self) -> bool {
         self.functions.read().is_empty()

@@ -1,9 +1,8 @@
 //! Cancellation of a step: by the client, by a deadline, or because another part of the step failed.
 
+use crate::sync::{AtomicBool, Mutex, Ordering, lock};
 use ff_tensor::{Result, Status};
-use parking_lot::Mutex;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
 
 type Callback = Box<dyn FnOnce() + Send>;
 
@@ -35,14 +34,14 @@ impl Cancellation {
         if !self.is_cancelled() {
             return Ok(());
         }
-        let cause = self.0.state.lock().cause.clone();
+        let cause = lock(&self.0.state).cause.clone();
         Err(cause.unwrap_or_else(|| ff_tensor::status!(Cancelled, "Step was cancelled")))
     }
 
     /// Cancels, for this cause; the first cause stays. Callbacks run on this thread.
     pub fn cancel(&self, cause: Status) {
         let callbacks = {
-            let mut state = self.0.state.lock();
+            let mut state = lock(&self.0.state);
             if state.cause.is_some() {
                 return;
             }
@@ -57,7 +56,7 @@ impl Cancellation {
 
     /// Calls `callback` upon cancellation; at once if that has been. The number serves to [`Cancellation::forget`] it.
     pub fn on_cancel(&self, callback: impl FnOnce() + Send + 'static) -> u64 {
-        let mut state = self.0.state.lock();
+        let mut state = lock(&self.0.state);
         let number = state.next;
         state.next += 1;
         if state.cause.is_some() {
@@ -72,7 +71,7 @@ impl Cancellation {
     /// Takes a callback back, if it has not run.
     pub fn forget(&self, number: u64) {
         let removed = {
-            let mut state = self.0.state.lock();
+            let mut state = lock(&self.0.state);
             let index = state.callbacks.iter().position(|(its, _)| *its == number);
             index.map(|index| state.callbacks.swap_remove(index))
         };

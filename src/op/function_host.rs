@@ -1,6 +1,6 @@
 //! Functions of a graph's library as ops see them.
 
-use crate::{FunctionRef, HandleShapes, KernelHost};
+use crate::{FunctionRef, HandleShapes, KernelHost, Relay};
 use ff_hlo::{Builder, Op as HloOp};
 use ff_proto::FunctionDefLibrary;
 use ff_tensor::{DataType, PartialShape, Result, Tensor};
@@ -15,6 +15,9 @@ pub struct FunctionSignature {
     pub outputs: Vec<DataType>,
 }
 
+/// Called once with a function's results or an error, by the thread that drives the step.
+pub type Returned = Box<dyn FnOnce(Result<Vec<Tensor>>) + Send>;
+
 /// A function made ready to run, with the values of its attributes.
 pub trait Callable: Send + Sync {
     /// Its types.
@@ -22,6 +25,19 @@ pub trait Callable: Send + Sync {
 
     /// Runs it to the end on the calling thread, as part of the step that `host` belongs to.
     fn run(&self, host: &dyn KernelHost, arguments: Vec<Tensor>) -> Result<Vec<Tensor>>;
+
+    /// Starts it as part of the step that `host` belongs to, and returns when it has ended or when all that is left of it
+    /// waits; it then goes on through `relay`. `returned` may be called before this returns.
+    fn start(
+        self: Arc<Self>,
+        host: Arc<dyn KernelHost>,
+        relay: Arc<dyn Relay>,
+        arguments: Vec<Tensor>,
+        returned: Returned,
+    ) {
+        let _ = relay;
+        returned(self.run(&*host, arguments));
+    }
 
     /// Prepares for many runs in one step, as a loop makes them.
     fn runner<'a>(&'a self, host: &'a dyn KernelHost) -> Result<Box<dyn Runner + 'a>>;
@@ -49,6 +65,12 @@ pub trait FunctionHost: Send + Sync {
         arguments: &[PartialShape],
         handles: &[Option<HandleShapes>],
     ) -> Result<(Vec<PartialShape>, Vec<Option<HandleShapes>>)>;
+
+    /// Whether something in the function, or in one that it calls, may wait for others: such a function is started rather
+    /// than run. False where nothing runs for long.
+    fn may_wait(&self, _function: &FunctionRef) -> bool {
+        false
+    }
 
     /// All functions as a message.
     fn library(&self) -> FunctionDefLibrary {

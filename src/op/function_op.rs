@@ -1,6 +1,6 @@
 //! A function of a graph's library as an op: a node whose op is the function's name calls it.
 
-use crate::{FunctionRef, Kernel, KernelContext, KernelRecord, NodeInfo, OpRecord, ShapeContext};
+use crate::{AsyncKernelContext, FunctionRef, Kernel, KernelBody, KernelContext, KernelRecord, NodeInfo, OpRecord, ShapeContext};
 use ff_proto::OpDef;
 use ff_tensor::Result;
 use std::sync::Arc;
@@ -10,7 +10,7 @@ impl OpRecord {
     pub fn of_function(signature: Arc<OpDef>) -> OpRecord {
         OpRecord {
             shape: Arc::new(shape),
-            kernels: vec![KernelRecord::Static(Kernel::native(call))],
+            kernels: vec![KernelRecord::Static(KERNEL)],
             ..OpRecord::schema_only(signature)
         }
     }
@@ -26,6 +26,15 @@ fn called(node: &NodeInfo) -> FunctionRef {
             .collect(),
     }
 }
+
+const KERNEL: Kernel = Kernel {
+    body: KernelBody::Calls {
+        run: call,
+        start,
+        functions: |node| vec![called(node)],
+    },
+    ..Kernel::native(call)
+};
 
 fn shape(context: &mut ShapeContext) -> Result<()> {
     let Some(functions) = context.functions() else {
@@ -56,4 +65,23 @@ fn call(context: &mut KernelContext) -> Result<()> {
         context.set_output(index, result)?;
     }
     Ok(())
+}
+
+fn start(context: AsyncKernelContext) {
+    let prepare = |context: &AsyncKernelContext| {
+        let callable = context.host.functions().instantiate(&called(&context.node))?;
+        Ok((callable, context.tensors_from(0)?))
+    };
+    match prepare(&context) {
+        Ok((callable, arguments)) => {
+            let (host, relay) = (context.host.clone(), context.relay.clone());
+            callable.start(
+                host,
+                relay,
+                arguments,
+                Box::new(|results| context.give(results)),
+            );
+        }
+        Err(error) => context.finish(Err(error)),
+    }
 }

@@ -1,11 +1,11 @@
 //! What a kernel sees while a step runs.
 
 use crate::{
-    Cancellation, FunctionHost, NodeInfo, Prepared, RefVariable, Rendezvous, ResourceManager, Value,
+    Cancellation, FunctionHost, NodeInfo, Prepared, RefVariable, Relay, Rendezvous, ResourceManager, Value,
 };
 use ff_kernels::ThreadPool;
 use ff_proto::ConfigProto;
-use ff_tensor::{DataType, Element, ResourceHandle, Result, Shape, Tensor, bail, status};
+use ff_tensor::{DataType, Element, ResourceHandle, Result, Shape, Tensor, bail, ensure, status};
 use std::any::Any;
 use std::sync::Arc;
 
@@ -365,6 +365,8 @@ pub struct AsyncKernelContext {
     pub inputs: Vec<Value>,
     /// The step.
     pub host: Arc<dyn KernelHost>,
+    /// Where what goes on later is handed to, so that no other thread has to do it.
+    pub relay: Arc<dyn Relay>,
     /// Called once with the outputs or an error, from any thread.
     pub done: Box<dyn FnOnce(Result<Vec<Value>>) + Send>,
 }
@@ -373,6 +375,33 @@ impl AsyncKernelContext {
     /// Ends the node's run.
     pub fn finish(self, result: Result<Vec<Value>>) {
         (self.done)(result);
+    }
+
+    /// Ends the node's run with a function's results. INVALID_ARGUMENT when there are not as many as outputs, INTERNAL
+    /// when one is of another type.
+    pub fn give(self, results: Result<Vec<Tensor>>) {
+        let checked = results.and_then(|results| {
+            let types = &self.node.output_types;
+            ensure!(
+                results.len() == types.len(),
+                InvalidArgument,
+                "{} has {} outputs, its function returned {}",
+                self.node.describe(),
+                types.len(),
+                results.len()
+            );
+            for (index, (result, dtype)) in results.iter().zip(types).enumerate() {
+                ensure!(
+                    result.dtype() == dtype.base(),
+                    Internal,
+                    "{} made {} for output {index}",
+                    self.node.describe(),
+                    result.dtype()
+                );
+            }
+            Ok(results.into_iter().map(Value::Tensor).collect())
+        });
+        self.finish(checked);
     }
 
     /// An input tensor. INTERNAL when there is none.
@@ -385,6 +414,13 @@ impl AsyncKernelContext {
                 self.node.describe()
             )),
         }
+    }
+
+    /// All tensors from an input on.
+    pub fn tensors_from(&self, start: usize) -> Result<Vec<Tensor>> {
+        (start..self.inputs.len())
+            .map(|index| self.input(index).cloned())
+            .collect()
     }
 
     /// The resource that the handle at an input means.

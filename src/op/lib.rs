@@ -17,6 +17,7 @@ mod gradient_context;
 mod kernel_context;
 mod lower_context;
 mod mailbox;
+mod monitor;
 mod node;
 mod op_def_builder;
 mod record;
@@ -28,20 +29,22 @@ pub mod schema;
 mod shape_context;
 pub mod shapes;
 mod specialize;
+mod sync;
 mod tensor_list;
 mod value;
 
 pub use attr::{AttrValue, Attrs, FunctionRef};
 pub use cancellation::Cancellation;
-pub use function_host::{Callable, FunctionHost, FunctionSignature, Runner};
+pub use function_host::{Callable, FunctionHost, FunctionSignature, Returned, Runner};
 pub use gradient_context::{Differentiated, GradientContext, GradientHost, OutputRef};
 pub use kernel_context::{AsyncKernelContext, KernelContext, KernelHost};
 pub use lower_context::LowerContext;
-pub use mailbox::{Ended, Mailbox};
+pub use mailbox::{Ended, Mailbox, Relay, Work};
+pub use monitor::{Done, Monitor, Outcome};
 pub use node::{NodeInfo, Types};
 pub use op_def_builder::OpDefBuilder;
 pub use record::{
-    AsyncFn, DynKernel, DynShapeFn, Effects, Gradient, GradientFn, Kernel, KernelBody, KernelInstance,
+    AsyncFn, AttemptFn, CalledFn, DynKernel, DynShapeFn, Effects, Gradient, GradientFn, Kernel, KernelBody, KernelInstance,
     KernelRecord, LowerFn, NativeFn, Op, OpRecord, PrepareContext, PrepareFn, Prepared, ShapeFn,
 };
 pub use registry::Registry;

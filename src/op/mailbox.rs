@@ -1,84 +1,110 @@
-//! Where the ends of kernels that waited come in: written by any thread, read by the one that runs the step.
+//! Letters for one reader: written by any thread, read by the one that runs a plan. A reader either waits on its thread,
+//! or parks: then whoever brings the next letter sees to it that the reader goes on.
+//!
+//! A *relay* is the mailbox of the thread that drives a step: what a waiting kernel of a function's body gave is not
+//! worked on by the thread that brought it, but handed to that one.
 
 use crate::Value;
+use crate::sync::{Condvar, Mutex, lock, wait};
 use ff_tensor::Result;
 use std::collections::VecDeque;
-use std::time::Duration;
-
-#[cfg(loom)]
-use loom::sync::{Condvar, Mutex, MutexGuard};
-#[cfg(not(loom))]
-use parking_lot::{Condvar, Mutex, MutexGuard};
 
 /// What a kernel gave.
 pub type Ended = Result<Vec<Value>>;
 
-/// Ends of kernels with what tells them apart.
-pub struct Mailbox<K> {
-    ended: Mutex<VecDeque<(K, Ended)>>,
+/// What the thread that drives a step is asked to do.
+pub type Work = Box<dyn FnOnce() + Send>;
+
+/// Hands work to the thread that drives a step.
+pub trait Relay: Send + Sync {
+    /// Has the work done by that thread. Once the step has ended, the work is dropped.
+    fn post(&self, work: Work);
+}
+
+/// See the module. All operations but those of the reader may be called from any thread.
+pub struct Mailbox<T> {
+    state: Mutex<State<T>>,
     arrived: Condvar,
 }
 
-impl<K> Default for Mailbox<K> {
-    fn default() -> Mailbox<K> {
+struct State<T> {
+    letters: VecDeque<T>,
+    parked: bool,
+    woken: bool,
+    closed: bool,
+}
+
+impl<T> Default for Mailbox<T> {
+    fn default() -> Mailbox<T> {
+        let state = State {
+            letters: VecDeque::new(),
+            parked: false,
+            woken: false,
+            closed: false,
+        };
         Mailbox {
-            ended: Mutex::new(VecDeque::new()),
+            state: Mutex::new(state),
             arrived: Condvar::new(),
         }
     }
 }
 
-#[cfg(not(loom))]
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock()
-}
-#[cfg(loom)]
-fn lock<T>(mutex: &Mutex<T>) -> MutexGuard<'_, T> {
-    mutex.lock().unwrap_or_else(|error| error.into_inner())
-}
-
-impl<K> Mailbox<K> {
-    /// Brings the end of a kernel.
-    pub fn put(&self, key: K, ended: Ended) {
-        lock(&self.ended).push_back((key, ended));
-        self.arrived.notify_all();
-    }
-
-    /// Takes one end, if one is there.
-    pub fn take_one(&self) -> Option<(K, Ended)> {
-        lock(&self.ended).pop_front()
-    }
-
-    /// Takes all ends that are there.
-    pub fn take(&self) -> VecDeque<(K, Ended)> {
-        std::mem::take(&mut *lock(&self.ended))
-    }
-
-    /// Waits until an end is there or somebody calls [`Mailbox::wake`]; returns early after a tenth of a second, because a
-    /// call to wake may come before the wait.
-    #[cfg(not(loom))]
-    pub fn wait(&self) {
-        let mut ended = lock(&self.ended);
-        if ended.is_empty() {
-            self.arrived.wait_for(&mut ended, Duration::from_millis(100));
+impl<T> Mailbox<T> {
+    /// Brings a letter. Whether the reader had parked: it has not any more, and the caller must see to it that it reads.
+    pub fn put(&self, letter: T) -> bool {
+        let mut state = lock(&self.state);
+        if state.closed {
+            drop(state);
+            drop(letter);
+            return false;
         }
-    }
-
-    /// As above; under loom time does not pass.
-    #[cfg(loom)]
-    pub fn wait(&self) {
-        let _ = Duration::ZERO;
-        let ended = lock(&self.ended);
-        if ended.is_empty() {
-            drop(self.arrived.wait(ended));
+        state.letters.push_back(letter);
+        let parked = std::mem::take(&mut state.parked);
+        if !parked {
+            self.arrived.notify_one();
         }
+        parked
     }
 
-    /// Wakes who waits, with nothing.
+    /// Takes one letter, if one is there.
+    pub fn take_one(&self) -> Option<T> {
+        lock(&self.state).letters.pop_front()
+    }
+
+    /// Takes all letters that are there.
+    pub fn take(&self) -> VecDeque<T> {
+        std::mem::take(&mut lock(&self.state).letters)
+    }
+
+    /// Parks the reader, unless there is a letter. Whether it is parked.
+    pub fn park(&self) -> bool {
+        let mut state = lock(&self.state);
+        state.parked = state.letters.is_empty();
+        state.parked
+    }
+
+    /// Waits until a letter is there, or until somebody calls [`Mailbox::wake`] or has done so since the last wait.
+    pub fn wait(&self) {
+        let mut state = lock(&self.state);
+        while state.letters.is_empty() && !state.woken {
+            state = wait(&self.arrived, state);
+        }
+        state.woken = false;
+    }
+
+    /// Wakes the reader, with nothing.
     pub fn wake(&self) {
-        // Under the lock, so that it does not fall between the look and the wait.
-        let ended = lock(&self.ended);
-        self.arrived.notify_all();
-        drop(ended);
+        lock(&self.state).woken = true;
+        self.arrived.notify_one();
+    }
+
+    /// Drops all letters, those too that are still to come.
+    pub fn close(&self) {
+        let letters = {
+            let mut state = lock(&self.state);
+            state.closed = true;
+            std::mem::take(&mut state.letters)
+        };
+        drop(letters);
     }
 }

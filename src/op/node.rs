@@ -1,6 +1,6 @@
 //! A node as its op sees it: name, attributes, and the types of its inputs and outputs.
 
-use crate::{Attrs, OpRecord};
+use crate::{AttrValue, Attrs, FunctionRef, OpRecord};
 use ff_tensor::{DataType, Result, ensure, status};
 use smallvec::SmallVec;
 use std::ops::Range;
@@ -82,6 +82,19 @@ impl NodeInfo {
         let index = index
             .ok_or_else(|| status!(NotFound, "Unknown output name '{name}' for op {}", self.op_name()))?;
         Ok(self.output_range(index))
+    }
+
+    /// The functions among its attributes.
+    pub fn functions(&self) -> Vec<FunctionRef> {
+        let mut functions = Vec::new();
+        for (_, value) in self.attrs.iter() {
+            match value {
+                AttrValue::Func(function) => functions.push(function.clone()),
+                AttrValue::Funcs(list) => functions.extend_from_slice(list),
+                _ => {}
+            }
+        }
+        functions
     }
 
     /// `{{node name}}`, as error messages name a node; `{{function_node f}}{{node name}}` for one of a function's body

@@ -3,7 +3,7 @@
 //! [`Op`] is what an op's file states as a `static`: plain data and function pointers. [`OpRecord`] is what
 //! registries hold: the schema with the behaviour, made from a static or at run time.
 
-use crate::{AsyncKernelContext, GradientContext, KernelContext, LowerContext, NodeInfo, ShapeContext};
+use crate::{AsyncKernelContext, FunctionRef, GradientContext, KernelContext, LowerContext, NodeInfo, ShapeContext};
 use ff_proto::OpDef;
 use ff_tensor::{DataType, Result, Tensor, status};
 use std::any::Any;
@@ -42,6 +42,10 @@ pub type PrepareFn = fn(&PrepareContext) -> Result<Prepared>;
 pub type NativeFn = fn(&mut KernelContext) -> Result<()>;
 /// Starts a node that may wait; it finishes through its context.
 pub type AsyncFn = fn(AsyncKernelContext);
+/// Runs a node that may wait if it does not have to. Whether it did; if not, nothing has changed and nothing was taken.
+pub type AttemptFn = fn(&mut KernelContext) -> Result<bool>;
+/// The functions that a node may call.
+pub type CalledFn = fn(&NodeInfo) -> Vec<FunctionRef>;
 /// Emits HLO for concrete shapes.
 pub type LowerFn = fn(&mut LowerContext) -> Result<()>;
 /// Adds the nodes of an op's gradient.
@@ -53,7 +57,21 @@ pub enum KernelBody {
     /// On the calling thread.
     Native(NativeFn),
     /// May wait for something outside; holds no thread meanwhile.
-    Asynchronous(AsyncFn),
+    Asynchronous {
+        /// Starts it.
+        start: AsyncFn,
+        /// Runs it on the calling thread where it need not wait, which is cheaper.
+        attempt: Option<AttemptFn>,
+    },
+    /// Calls functions: on the calling thread, or, where one of them may wait, without holding it.
+    Calls {
+        /// Runs it on the calling thread.
+        run: NativeFn,
+        /// Starts it.
+        start: AsyncFn,
+        /// Which functions.
+        functions: CalledFn,
+    },
     /// The op's lowering, run by the HLO evaluator.
     FromLowering,
 }
@@ -94,7 +112,24 @@ impl Kernel {
 
     /// A kernel that may wait, for any types.
     pub const fn asynchronous(start: AsyncFn) -> Kernel {
-        Kernel::of(KernelBody::Asynchronous(start))
+        Kernel::of(KernelBody::Asynchronous { start, attempt: None })
+    }
+
+    /// A kernel that may wait and is first tried on the calling thread, for any types.
+    pub const fn attempted(attempt: AttemptFn, start: AsyncFn) -> Kernel {
+        Kernel::of(KernelBody::Asynchronous {
+            start,
+            attempt: Some(attempt),
+        })
+    }
+
+    /// A kernel that calls the functions among its attributes, for any types: `run` where none of them may wait.
+    pub const fn calls(run: NativeFn, start: AsyncFn) -> Kernel {
+        Kernel::of(KernelBody::Calls {
+            run,
+            start,
+            functions: NodeInfo::functions,
+        })
     }
 
     /// The op's lowering as its kernel, for any types.
@@ -172,6 +207,11 @@ pub trait DynKernel: Send + Sync {
     fn keeps_state(&self) -> bool {
         true
     }
+
+    /// Whether instances may wait.
+    fn may_wait(&self) -> bool {
+        false
+    }
 }
 
 /// A node's instance of a kernel given at run time.
@@ -225,6 +265,14 @@ impl KernelRecord {
         match self {
             KernelRecord::Static(kernel) => kernel.priority,
             KernelRecord::Dynamic { priority, .. } => *priority,
+        }
+    }
+
+    /// Whether the kernel itself may wait, whatever the functions that it calls do.
+    pub fn may_wait(&self) -> bool {
+        match self {
+            KernelRecord::Static(kernel) => matches!(kernel.body, KernelBody::Asynchronous { .. }),
+            KernelRecord::Dynamic { kernel, .. } => kernel.may_wait(),
         }
     }
 

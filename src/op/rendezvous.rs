@@ -3,15 +3,11 @@
 //! Values of one key are received in the order in which they were sent; whoever comes first waits, and a receiver that
 //! waits holds no thread. A dead value is sent too, as nothing. Not here: transfers between the devices of a session.
 
+use crate::sync::{Mutex, lock};
 use crate::{Cancellation, Value};
 use ff_tensor::Result;
 use rustc_hash::FxHashMap;
 use std::collections::VecDeque;
-
-#[cfg(loom)]
-use loom::sync::{Mutex, MutexGuard};
-#[cfg(not(loom))]
-use parking_lot::{Mutex, MutexGuard};
 use std::sync::Arc;
 
 /// Called once with the value or the cause of the cancellation, from any thread.
@@ -50,20 +46,10 @@ impl Default for Rendezvous {
 }
 
 impl Rendezvous {
-    #[cfg(not(loom))]
-    fn lock(&self) -> MutexGuard<'_, Places> {
-        self.places.lock()
-    }
-
-    #[cfg(loom)]
-    fn lock(&self) -> MutexGuard<'_, Places> {
-        self.places.lock().unwrap_or_else(|error| error.into_inner())
-    }
-
     /// Leaves a value, absent when it is dead, for who receives it.
     pub fn send(&self, key: &str, value: Value) {
         let receiver = {
-            let mut places = self.lock();
+            let mut places = lock(&self.places);
             let place = match places.by_key.get_mut(key) {
                 Some(place) => place,
                 None => places.by_key.entry(key.to_string()).or_default(),
@@ -82,7 +68,7 @@ impl Rendezvous {
     /// Calls `done` with the value of a key once it is sent, or with the cause of the cancellation if that comes first.
     pub fn receive(self: &Arc<Self>, key: &str, cancellation: &Cancellation, done: Received) {
         let number = {
-            let mut places = self.lock();
+            let mut places = lock(&self.places);
             places.next += 1;
             let number = places.next;
             let place = match places.by_key.get_mut(key) {
@@ -111,7 +97,7 @@ impl Rendezvous {
                 (receiver.done)(Err(error));
             }
         });
-        let mut places = self.lock();
+        let mut places = lock(&self.places);
         let place = places.by_key.get_mut(key);
         let receiver = place.and_then(|place| place.receivers.iter_mut().find(|its| its.number == number));
         match receiver {
@@ -124,7 +110,7 @@ impl Rendezvous {
     }
 
     fn take(&self, key: &str, number: u64) -> Option<Receiver> {
-        let mut places = self.lock();
+        let mut places = lock(&self.places);
         let receivers = &mut places.by_key.get_mut(key)?.receivers;
         let index = receivers.iter().position(|its| its.number == number)?;
         receivers.remove(index)
@@ -174,6 +160,6 @@ mod tests {
         assert_eq!(receiver.recv().unwrap().unwrap_err().message(), "enough");
         // The next value waits for another.
         rendezvous.send("k", Value::Absent);
-        assert_eq!(rendezvous.lock().by_key["k"].values.len(), 1);
+        assert_eq!(lock(&rendezvous.places).by_key["k"].values.len(), 1);
     }
 }

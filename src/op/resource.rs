@@ -3,6 +3,7 @@
 use ff_tensor::{HandleInfo, ResourceHandle, Result, bail, ensure, status};
 use parking_lot::RwLock;
 use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
 use std::any::{Any, TypeId, type_name};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
@@ -10,8 +11,18 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 /// Container of resources that name none.
 pub const DEFAULT_CONTAINER: &str = "localhost";
 
-type Key = (TypeId, String);
-type Container = FxHashMap<Key, Arc<dyn Any + Send + Sync>>;
+type Object = Arc<dyn Any + Send + Sync>;
+/// By name; few resources of different types have the same.
+type Container = FxHashMap<String, SmallVec<[(TypeId, Object); 1]>>;
+
+/// The resource of this type and name in a container.
+fn find_in<T: Any + Send + Sync>(container: &Container, name: &str) -> Option<Arc<T>> {
+    let (_, object) = container
+        .get(name)?
+        .iter()
+        .find(|(its, _)| *its == TypeId::of::<T>())?;
+    object.clone().downcast().ok()
+}
 
 /// Resources of one device. All operations may be called from any thread.
 #[derive(Default)]
@@ -58,16 +69,13 @@ impl ResourceManager {
                 "Container {container} does not exist. (Could not find resource: {container}/{name})"
             )
         })?;
-        let found = map.get(&(TypeId::of::<T>(), name.to_string()));
-        found
-            .and_then(|object| object.clone().downcast().ok())
-            .ok_or_else(|| {
-                status!(
-                    NotFound,
-                    "Resource {container}/{name}/{} does not exist.",
-                    short_type_name::<T>()
-                )
-            })
+        find_in(map, name).ok_or_else(|| {
+            status!(
+                NotFound,
+                "Resource {container}/{name}/{} does not exist.",
+                short_type_name::<T>()
+            )
+        })
     }
 
     /// The resource that a handle holds or names. NOT_FOUND when it does not exist, INVALID_ARGUMENT when the
@@ -86,14 +94,14 @@ impl ResourceManager {
         let container = container_name(container);
         let mut containers = self.containers.write();
         let map = containers.entry(container.to_string()).or_default();
-        let key = (TypeId::of::<T>(), name.to_string());
+        let objects = map.entry(name.to_string()).or_default();
         ensure!(
-            !map.contains_key(&key),
+            objects.iter().all(|(its, _)| *its != TypeId::of::<T>()),
             AlreadyExists,
             "Resource {container}/{name}/{} already exists.",
             short_type_name::<T>()
         );
-        map.insert(key, resource);
+        objects.push((TypeId::of::<T>(), resource));
         Ok(())
     }
 
@@ -111,29 +119,23 @@ impl ResourceManager {
         let map = containers
             .entry(container_name(container).to_string())
             .or_default();
-        let key = (TypeId::of::<T>(), name.to_string());
-        if let Some(found) = map.get(&key).and_then(|object| object.clone().downcast().ok()) {
+        if let Some(found) = find_in(map, name) {
             return Ok(found);
         }
         let resource = Arc::new(make()?);
-        map.insert(key, resource.clone());
+        let objects = map.entry(name.to_string()).or_default();
+        objects.push((TypeId::of::<T>(), resource.clone()));
         Ok(resource)
     }
 
     /// Removes the resources with this name, of any type. NOT_FOUND when there is none.
     pub fn delete(&self, container: &str, name: &str) -> Result<()> {
         let container = container_name(container);
-        let mut removed = Vec::new();
-        if let Some(map) = self.containers.write().get_mut(container) {
-            map.retain(|(_, key), object| {
-                let remove = key == name;
-                if remove {
-                    removed.push(object.clone());
-                }
-                !remove
-            });
-        }
-        if removed.is_empty() {
+        let removed = {
+            let mut containers = self.containers.write();
+            containers.get_mut(container).and_then(|map| map.remove(name))
+        };
+        if removed.is_none() {
             bail!(NotFound, "Resource {container}/{name} does not exist.");
         }
         Ok(())

@@ -5,9 +5,9 @@
 //! ([`Specialization::fits`]) and runs.
 
 use crate::{
-    AsyncFn, AsyncKernelContext, FunctionHost, HandleShapes, KernelBody, KernelContext, KernelHost,
+    AsyncFn, AsyncKernelContext, AttemptFn, FunctionHost, HandleShapes, KernelBody, KernelContext, KernelHost,
     KernelInstance, KernelRecord, LowerContext, LowerFn, NativeFn, NodeInfo, PrepareContext, Prepared,
-    ShapeContext, ShapeHost, Value,
+    Relay, ShapeContext, ShapeHost, Value,
 };
 use ff_hlo::{ArrayShape, Builder, Program};
 use ff_tensor::{DataType, PartialShape, Result, Shape, Tensor, status};
@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 enum Body {
     Native(NativeFn),
-    Asynchronous(AsyncFn),
+    Asynchronous(AsyncFn, Option<AttemptFn>),
     Lowered(LowerFn),
     Instance(Arc<dyn KernelInstance>),
 }
@@ -55,7 +55,18 @@ impl Executable {
         let body = match kernel {
             KernelRecord::Static(kernel) => match kernel.body {
                 KernelBody::Native(run) => Body::Native(run),
-                KernelBody::Asynchronous(start) => Body::Asynchronous(start),
+                KernelBody::Asynchronous { start, attempt } => Body::Asynchronous(start, attempt),
+                KernelBody::Calls {
+                    run,
+                    start,
+                    functions,
+                } => match functions(&node)
+                    .iter()
+                    .any(|called| host.functions().may_wait(called))
+                {
+                    true => Body::Asynchronous(start, None),
+                    false => Body::Native(run),
+                },
                 KernelBody::FromLowering => {
                     Body::Lowered(node.op.lower.ok_or_else(|| no_kernel(&node, device))?)
                 }
@@ -92,7 +103,7 @@ impl Executable {
     /// Whether the kernel may wait and must be run by [`Executable::start`].
     pub fn is_asynchronous(&self) -> bool {
         match &self.body {
-            Body::Asynchronous(_) => true,
+            Body::Asynchronous(..) => true,
             Body::Instance(instance) => instance.may_wait(),
             _ => false,
         }
@@ -180,7 +191,7 @@ impl Executable {
             Body::Native(run) => run(&mut context),
             Body::Instance(instance) => instance.run(&mut context),
             Body::Lowered(_) => self.run_program(specialization, inputs, outputs, host),
-            Body::Asynchronous(_) => Err(status!(
+            Body::Asynchronous(..) => Err(status!(
                 Internal,
                 "{} cannot run synchronously",
                 self.node.describe()
@@ -212,11 +223,23 @@ impl Executable {
         Ok(())
     }
 
+    /// Runs a kernel that may wait to its end, if it need not wait. Whether it did; if not, [`Executable::start`] can be
+    /// called with the same inputs.
+    #[inline]
+    pub fn attempt(&self, inputs: &mut [Value], outputs: &mut [Value], host: &dyn KernelHost) -> Result<bool> {
+        let Body::Asynchronous(_, Some(attempt)) = self.body else {
+            return Ok(false);
+        };
+        let prepared = self.prepared.as_ref();
+        attempt(&mut KernelContext::new(&self.node, prepared, inputs, outputs, &[], host))
+    }
+
     /// Starts a kernel that may wait. It calls `done` once, possibly before this returns.
     pub fn start(
         &self,
         inputs: Vec<Value>,
         host: Arc<dyn KernelHost>,
+        relay: Arc<dyn Relay>,
         done: Box<dyn FnOnce(Result<Vec<Value>>) + Send>,
     ) {
         let context = AsyncKernelContext {
@@ -224,10 +247,11 @@ impl Executable {
             prepared: self.prepared.clone(),
             inputs,
             host,
+            relay,
             done,
         };
         match &self.body {
-            Body::Asynchronous(start) => start(context),
+            Body::Asynchronous(start, _) => start(context),
             Body::Instance(instance) => instance.start(context),
             _ => {
                 let error = status!(Internal, "{} cannot wait", self.node.describe());

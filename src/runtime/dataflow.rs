@@ -1,7 +1,7 @@
 //! The dataflow engine: nodes run as their inputs arrive.
 //!
 //! For plans with v1 control flow (frames, turns, dead values) and with kernels that wait. The caller's thread runs
-//! what is ready; a kernel that waits holds no thread, and its end comes back through a mailbox.
+//! what is ready; a kernel that waits holds no thread, and its end comes back as a letter.
 //!
 //! A value is *dead* when the branch that would have made it was not taken. A node with a dead input does not run and
 //! its outputs are dead, except that `Merge` needs one live input only. A loop's turn ends when nothing in it is
@@ -9,27 +9,38 @@
 
 use crate::flow::{Flow, FlowKind};
 use crate::frame::Frame;
+use crate::letters::{Driving, Letter, Letters, Route};
 use crate::loops::{Loop, Loops, Tag, Turn};
 use crate::plan::{Plan, Source};
 use crate::step::{Trace, at_node};
 use crate::straight_line::{Surroundings, specialize};
-use ff_op::{KernelHost, Mailbox, Value};
+use ff_op::{KernelHost, Value};
 use ff_tensor::{Result, Status, status};
 use smallvec::SmallVec;
 use std::collections::VecDeque;
-use std::sync::Arc;
+
+/// What runs, and where.
+#[derive(Clone, Copy)]
+pub struct Place<'a> {
+    /// The plan.
+    pub plan: &'a Plan,
+    /// How its values flow.
+    pub flow: &'a Flow,
+    /// What kernels reach.
+    pub host: &'a dyn KernelHost,
+    /// Where to record what ran.
+    pub trace: Option<&'a Trace>,
+}
 
 /// Runs a plan in a frame whose feeds are set; leaves fetched values in the frame.
-pub fn run(
-    plan: &Plan,
-    flow: &Flow,
-    frame: &mut Frame,
-    host: &dyn KernelHost,
-    trace: Option<&Trace>,
-) -> Result<()> {
-    let feeds: Vec<u32> = plan.feeds.iter().map(|&(slot, _)| slot).collect();
-    let mut progress = Progress::new(plan, flow);
-    go_on(plan, flow, frame, &mut progress, &feeds, &|_| false, host, trace)
+pub fn run(place: &Place, frame: &mut Frame) -> Result<()> {
+    let mut progress = Progress::new(place.plan, place.flow);
+    let feeds = feeds_of(place.plan);
+    drive(place, frame, &mut progress, &Driving::default(), &feeds, &|_| false)
+}
+
+fn feeds_of(plan: &Plan) -> Vec<u32> {
+    plan.feeds.iter().map(|&(slot, _)| slot).collect()
 }
 
 /// How far a step has come. A partial run keeps it from call to call.
@@ -38,7 +49,6 @@ pub struct Progress {
     ready: VecDeque<Ready>,
     /// Kernels that were started and have not ended.
     waiting: usize,
-    mailbox: Arc<Mailbox<(Tag, u32)>>,
     started: bool,
 }
 
@@ -49,7 +59,6 @@ impl Progress {
             loops: Loops::new(flow, &plan.instructions),
             ready: VecDeque::new(),
             waiting: 0,
-            mailbox: Arc::default(),
             started: false,
         }
     }
@@ -57,36 +66,38 @@ impl Progress {
 
 /// Goes on with a step: delivers the values in the slots `feeds` and runs until nothing is left that can run, or until
 /// `enough` holds and what is left waits. The first call also starts what needs no input.
-#[allow(clippy::too_many_arguments)] // a step is its plan, its place, its progress and its surroundings
-pub fn go_on(
-    plan: &Plan,
-    flow: &Flow,
+pub fn drive(
+    place: &Place,
     frame: &mut Frame,
     progress: &mut Progress,
+    driving: &Driving,
     feeds: &[u32],
     enough: &dyn Fn(&Frame) -> bool,
-    host: &dyn KernelHost,
-    trace: Option<&Trace>,
 ) -> Result<()> {
-    let wake = progress.mailbox.clone();
-    let callback = host.cancellation().on_cancel(move || {
-        wake.wake();
-    });
-    let mut engine = Engine {
-        plan,
-        flow,
-        frame,
-        host,
-        trace,
-        progress,
-    };
-    let result = engine.run(feeds, enough);
-    if let (Err(error), true) = (&result, engine.progress.waiting > 0) {
-        // What still waits belongs to a step that has failed.
-        host.cancellation().cancel(error.clone());
-    }
-    host.cancellation().forget(callback);
+    let cancellation = place.host.cancellation();
+    let callback = driving.wake_on(cancellation);
+    let route = Route::to(driving);
+    let mut engine = Engine::new(place, frame, progress, &route, driving.letters());
+    let result = engine.drive(feeds, enough);
+    let result = engine.judged(result);
+    cancellation.forget(callback);
     result
+}
+
+/// Goes on until all has run, or until nothing is left but what waits for letters; whether all has run. The first call
+/// delivers all feeds.
+pub fn advance(
+    place: &Place,
+    frame: &mut Frame,
+    progress: &mut Progress,
+    route: &Route,
+    letters: &Letters,
+) -> Result<bool> {
+    let feeds = if progress.started { Vec::new() } else { feeds_of(place.plan) };
+    let mut engine = Engine::new(place, frame, progress, route, letters);
+    engine.start(&feeds);
+    let result = engine.advance();
+    engine.judged(result)
 }
 
 /// A node to run (or to pass over, when dead) in a turn.
@@ -104,23 +115,63 @@ struct Engine<'a> {
     host: &'a dyn KernelHost,
     trace: Option<&'a Trace>,
     progress: &'a mut Progress,
+    route: &'a Route,
+    letters: &'a Letters,
 }
 
 impl<'e> Engine<'e> {
-    fn run(&mut self, feeds: &[u32], enough: &dyn Fn(&Frame) -> bool) -> Result<()> {
+    fn new(
+        place: &Place<'e>,
+        frame: &'e mut Frame,
+        progress: &'e mut Progress,
+        route: &'e Route,
+        letters: &'e Letters,
+    ) -> Engine<'e> {
+        Engine {
+            plan: place.plan,
+            flow: place.flow,
+            frame,
+            host: place.host,
+            trace: place.trace,
+            progress,
+            route,
+            letters,
+        }
+    }
+
+    /// Cancels what still waits in a step that has failed.
+    fn judged<T>(&self, result: Result<T>) -> Result<T> {
+        if let (Err(error), true) = (&result, self.progress.waiting > 0) {
+            self.host.cancellation().cancel(error.clone());
+        }
+        result
+    }
+
+    fn drive(&mut self, feeds: &[u32], enough: &dyn Fn(&Frame) -> bool) -> Result<()> {
         self.start(feeds);
+        while !self.advance()? && !enough(self.frame) {
+            self.letters.wait();
+        }
+        Ok(())
+    }
+
+    /// Runs what is ready, and what becomes ready by letters that are there; whether nothing waits.
+    fn advance(&mut self) -> Result<bool> {
         loop {
             while let Some(ready) = self.progress.ready.pop_front() {
                 self.host.cancellation().check()?;
                 self.run_ready(ready)?;
                 if self.progress.waiting > 0 {
-                    self.take_mail(false)?;
+                    self.read_letters()?;
                 }
             }
-            if self.progress.waiting == 0 || enough(self.frame) {
-                return Ok(());
+            if self.progress.waiting == 0 {
+                return Ok(true);
             }
-            self.take_mail(true)?;
+            self.host.cancellation().check()?;
+            if !self.read_letters()? {
+                return Ok(false);
+            }
         }
     }
 
@@ -240,6 +291,14 @@ impl<'e> Engine<'e> {
         let name = |error: Status| at_node(error, instruction.executable.node());
         let mut inputs = self.gather(tag, number).map_err(name)?;
         if instruction.executable.is_asynchronous() {
+            let start = self.trace.map(|_| Trace::now());
+            let attempt = instruction.executable.attempt(&mut inputs, &mut outputs, host);
+            if attempt.map_err(name)? {
+                if let (Some(trace), Some(start)) = (self.trace, start) {
+                    trace.record_on(instruction, host.device_name(), start, &outputs);
+                }
+                return self.finish(tag, number, &mut outputs, false);
+            }
             return self.start_waiting(tag, number, inputs.into_vec());
         }
         let remembered = &mut self.frame.specializations[number as usize];
@@ -288,29 +347,32 @@ impl<'e> Engine<'e> {
                 executable.node(),
             )
         })?;
-        let mailbox = self.progress.mailbox.clone();
         self.progress.waiting += 1;
-        let done = move |ended| mailbox.put((tag, number), ended);
-        executable.start(inputs, host, Box::new(done));
+        let home = self.route.home.clone();
+        let done = move |ended| home.ended((tag, number), ended);
+        executable.start(inputs, host, self.route.relay.clone(), Box::new(done));
         Ok(())
     }
 
-    /// Takes in the ends of kernels that waited; with `wait`, at least one.
-    fn take_mail(&mut self, wait: bool) -> Result<()> {
-        let mut ended = self.progress.mailbox.take();
-        while wait && ended.is_empty() {
-            self.host.cancellation().check()?;
-            self.progress.mailbox.wait();
-            ended = self.progress.mailbox.take();
-        }
-        while let Some(((tag, number), result)) = ended.pop_front() {
+    /// Takes in the ends of kernels that waited, and does what runs within ask for; whether there was anything.
+    fn read_letters(&mut self) -> Result<bool> {
+        let mut letters = self.letters.take();
+        let were_there = !letters.is_empty();
+        while let Some(letter) = letters.pop_front() {
+            let ((tag, number), result) = match letter {
+                Letter::Ended(key, result) => (key, result),
+                Letter::Work(work) => {
+                    work();
+                    continue;
+                }
+            };
             self.progress.waiting -= 1;
             let node = self.plan.instructions[number as usize].executable.node();
             let mut outputs: SmallVec<[Value; 2]> = result.map_err(|error| at_node(error, node))?.into();
             outputs.resize_with(node.output_types.len(), Value::default);
             self.finish(tag, number, &mut outputs, false)?;
         }
-        Ok(())
+        Ok(were_there)
     }
 
     /// Hands on the outputs of a node that has ended.

@@ -5,15 +5,17 @@
 
 use crate::eager_device::DeviceName;
 use crate::eager_host::EagerHost;
+use crate::letters::{Driving, Letter, Route};
+use crate::loops::Tag;
 use ff_op::{Attrs, Executable, NodeInfo, OpRecord, Specialization, Value};
 use ff_proto::op_def::ArgDef;
-use ff_tensor::{DataType, Result, status};
+use ff_tensor::{DataType, Result};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::{FxHashMap, FxHasher};
 use smallvec::SmallVec;
 use std::ffi::CString;
 use std::hash::{Hash, Hasher};
-use std::sync::{Arc, mpsc};
+use std::sync::Arc;
 
 /// Kernels kept by an op; beyond that all are forgotten.
 const KERNELS_KEPT: usize = 4096;
@@ -134,6 +136,10 @@ impl EagerKernel {
 
     fn run_here(&self, host: &EagerHost, mut inputs: Inputs) -> Result<Outputs> {
         if self.executable.is_asynchronous() {
+            let mut outputs = SmallVec::from_elem(Value::Absent, self.node.output_types.len());
+            if self.executable.attempt(&mut inputs, &mut outputs, host)? {
+                return Ok(outputs);
+            }
             return self.wait(host, inputs.into_vec());
         }
         let specialization = self.specialization(host, &inputs)?;
@@ -156,15 +162,18 @@ impl EagerKernel {
 
     /// Runs a kernel that may wait for others.
     fn wait(&self, host: &EagerHost, inputs: Vec<Value>) -> Result<Outputs> {
-        let (sender, receiver) = mpsc::channel();
-        let done = move |result| {
-            // Nobody listens any more after a cancellation.
-            let _ = sender.send(result);
-        };
-        self.executable.start(inputs, host.step().clone(), Box::new(done));
-        let result: Result<Vec<Value>> = receiver
-            .recv()
-            .map_err(|_| status!(Internal, "{} ended without a result", self.node.op_name()))?;
-        Ok(result?.into())
+        let driving = Driving::default();
+        let Route { home, relay } = Route::to(&driving);
+        let key = (Tag { frame: 0, turn: 0 }, 0);
+        let done = move |ended| home.ended(key, ended);
+        self.executable
+            .start(inputs, host.step().clone(), relay, Box::new(done));
+        loop {
+            match driving.letters().take_one() {
+                Some(Letter::Ended(_, ended)) => return Ok(ended?.into()),
+                Some(Letter::Work(work)) => work(),
+                None => driving.letters().wait(),
+            }
+        }
     }
 }

@@ -80,8 +80,24 @@ pub fn engine(plan: &Plan, frame: &mut Frame, host: &dyn KernelHost, trace: Opti
             }
         }
         Engine::Structured(structured) => structured_run::run(plan, structured, frame, host, trace),
-        Engine::Waiting(waits) => waiting::run(plan, waits, frame, host, trace),
-        Engine::Dataflow(flow) => dataflow::run(plan, flow, frame, host, trace),
+        Engine::Waiting(waits) => {
+            let place = waiting::Place {
+                plan,
+                waits,
+                host,
+                trace,
+            };
+            waiting::run(&place, frame)
+        }
+        Engine::Dataflow(flow) => {
+            let place = dataflow::Place {
+                plan,
+                flow,
+                host,
+                trace,
+            };
+            dataflow::run(&place, frame)
+        }
     }
 }
 

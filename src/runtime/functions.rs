@@ -3,17 +3,18 @@
 use crate::executor;
 use crate::frame::Frame;
 use crate::plan::{Fetch, Plan, Signature};
-use crate::step::Trace;
+use crate::may_wait::{AnyWaits, Calls};
+use crate::nested::{self, Nested, trace_of};
 use ff_graph::{FunctionBody, FunctionLibrary};
 use ff_hlo::{Builder, Op as HloOp};
 use ff_op::{
-    Callable, FunctionHost, FunctionRef, FunctionSignature, HandleShapes, KernelHost, Registry, Runner, Value,
+    Callable, FunctionHost, FunctionRef, FunctionSignature, HandleShapes, KernelHost, Registry, Relay, Returned, Runner, Value,
 };
 use ff_platform::threads;
 use ff_proto::FunctionDefLibrary;
 use ff_tensor::{PartialShape, Result, Tensor, ensure};
 use parking_lot::RwLock;
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 use std::cell::Cell;
 use std::sync::{Arc, OnceLock};
 
@@ -29,6 +30,7 @@ pub struct Functions {
     registry: Arc<Registry>,
     library: Arc<FunctionLibrary>,
     ready: RwLock<FxHashMap<String, Arc<Function>>>,
+    any_waits: AnyWaits,
 }
 
 impl Functions {
@@ -38,6 +40,7 @@ impl Functions {
             registry,
             library,
             ready: RwLock::default(),
+            any_waits: AnyWaits::default(),
         }
     }
 
@@ -58,58 +61,69 @@ impl Functions {
             }
             _ => FunctionBody::instantiate(&self.registry, &self.library, function)?,
         };
-        let signature = body.signature();
-        let made = Arc::new(Function {
-            name: function.name.clone(),
-            body: Arc::new(body),
-            signature,
-            plan: OnceLock::new(),
-        });
+        let made = Function::new(&function.name, Arc::new(body));
         Ok(self.ready.write().entry(key).or_insert(made).clone())
     }
 }
 
 /// A function with its body and, once run, its plan.
-struct Function {
+pub struct Function {
     name: String,
     body: Arc<FunctionBody>,
     signature: FunctionSignature,
     plan: OnceLock<Result<Plan>>,
+    calls: OnceLock<Calls>,
+}
+
+impl Function {
+    fn new(name: &str, body: Arc<FunctionBody>) -> Arc<Function> {
+        Arc::new(Function {
+            name: name.to_string(),
+            signature: body.signature(),
+            body,
+            plan: OnceLock::new(),
+            calls: OnceLock::new(),
+        })
+    }
 }
 
 /// A body that no library names, ready to run: a part of a graph that a node stands for.
 pub fn callable(name: &str, body: Arc<FunctionBody>) -> Arc<dyn Callable> {
-    Arc::new(Function {
-        name: name.to_string(),
-        signature: body.signature(),
-        body,
-        plan: OnceLock::new(),
-    })
+    Function::new(name, body)
 }
 
 thread_local! {
     static DEPTH: Cell<usize> = const { Cell::new(0) };
 }
 
-/// Counts nested calls on this thread.
-struct Nested;
+/// How many calls deep this thread is, until it is dropped.
+pub struct Depth {
+    before: usize,
+}
 
-impl Nested {
-    fn enter(function: &str) -> Result<Nested> {
+impl Depth {
+    /// One call deeper. RESOURCE_EXHAUSTED beyond the bound.
+    fn enter(function: &str) -> Result<Depth> {
         let depth = DEPTH.get();
         ensure!(
             depth < MAX_DEPTH,
             ResourceExhausted,
             "Function {function} is nested more than {MAX_DEPTH} calls deep"
         );
-        DEPTH.set(depth + 1);
-        Ok(Nested)
+        Ok(Depth::set(depth + 1))
+    }
+
+    /// So deep.
+    pub fn set(depth: usize) -> Depth {
+        Depth {
+            before: DEPTH.replace(depth),
+        }
     }
 }
 
-impl Drop for Nested {
+impl Drop for Depth {
     fn drop(&mut self) {
-        DEPTH.set(DEPTH.get() - 1);
+        DEPTH.set(self.before);
     }
 }
 
@@ -119,7 +133,7 @@ impl Callable for Function {
     }
 
     fn run(&self, host: &dyn KernelHost, arguments: Vec<Tensor>) -> Result<Vec<Tensor>> {
-        let _nested = Nested::enter(&self.name)?;
+        let _depth = Depth::enter(&self.name)?;
         let plan = self.plan(host)?;
         let depth = DEPTH.get();
         if !depth.is_multiple_of(CALLS_PER_STACK) && threads::has_stack() {
@@ -129,6 +143,35 @@ impl Callable for Function {
             DEPTH.set(depth);
             executor::run(plan, arguments, host, trace_of(host))
         })
+    }
+
+    fn start(
+        self: Arc<Self>,
+        host: Arc<dyn KernelHost>,
+        relay: Arc<dyn Relay>,
+        arguments: Vec<Tensor>,
+        returned: Returned,
+    ) {
+        let begun = self.begin(&*host, arguments);
+        let (plan, frame) = match begun {
+            Ok(Begun::Waiting(plan, frame)) => (plan, frame),
+            Ok(Begun::Ended(results)) => return returned(Ok(results)),
+            Err(error) => return returned(Err(error)),
+        };
+        let depth = DEPTH.get() + 1;
+        let run = Nested::new(
+            self.clone(),
+            plan,
+            frame,
+            (host, relay.clone()),
+            depth,
+            returned,
+        );
+        if depth.is_multiple_of(CALLS_PER_STACK) || !threads::has_stack() {
+            relay.post(Box::new(move || run.go_on()));
+        } else {
+            run.go_on();
+        }
     }
 
     fn runner<'a>(&'a self, host: &'a dyn KernelHost) -> Result<Box<dyn Runner + 'a>> {
@@ -148,8 +191,34 @@ impl Callable for Function {
     }
 }
 
+/// What came of beginning a function.
+enum Begun<'a> {
+    Ended(Vec<Tensor>),
+    /// It may wait.
+    Waiting(&'a Plan, Frame),
+}
+
 impl Function {
-    fn plan(&self, host: &dyn KernelHost) -> Result<&Plan> {
+    /// Runs a function that does not wait; makes one that may ready to run.
+    fn begin(&self, host: &dyn KernelHost, arguments: Vec<Tensor>) -> Result<Begun<'_>> {
+        let depth = Depth::enter(&self.name)?;
+        let plan = self.plan(host)?;
+        if !nested::can_stop(plan) {
+            drop(depth);
+            return Ok(Begun::Ended(self.run(host, arguments)?));
+        }
+        let mut frame = plan.take_frame();
+        match executor::feed(plan, arguments, &mut frame) {
+            Ok(()) => Ok(Begun::Waiting(plan, frame)),
+            Err(error) => {
+                plan.return_frame(frame);
+                Err(error)
+            }
+        }
+    }
+
+    /// The plan, worked out when first asked for.
+    pub fn plan(&self, host: &dyn KernelHost) -> Result<&Plan> {
         let plan = self.plan.get_or_init(|| {
             let signature = Signature {
                 feeds: self.body.arguments().into(),
@@ -160,11 +229,6 @@ impl Function {
         });
         plan.as_ref().map_err(Clone::clone)
     }
-}
-
-/// Where a host notes what runs.
-fn trace_of(host: &dyn KernelHost) -> Option<&Trace> {
-    host.trace()?.downcast_ref()
 }
 
 /// Calls a function as any caller does.
@@ -204,7 +268,7 @@ fn movable(fetches: &[Fetch]) -> Vec<bool> {
 
 impl Runner for InFrame<'_> {
     fn run(&mut self, arguments: &mut Vec<Tensor>, results: &mut Vec<Tensor>) -> Result<()> {
-        let _nested = Nested::enter(self.name)?;
+        let _depth = Depth::enter(self.name)?;
         executor::feed(self.plan, arguments.drain(..), &mut self.frame)?;
         executor::engine(self.plan, &mut self.frame, self.host, trace_of(self.host))?;
         for (fetch, &moved) in self.plan.fetches.iter().zip(&self.moved) {
@@ -239,6 +303,27 @@ impl FunctionHost for Functions {
     fn instantiate(&self, function: &FunctionRef) -> Result<Arc<dyn Callable>> {
         let callable: Arc<dyn Callable> = self.find(function)?;
         Ok(callable)
+    }
+
+    fn may_wait(&self, function: &FunctionRef) -> bool {
+        if !self.any_waits.of(&self.library, &self.registry) {
+            return false;
+        }
+        let mut seen = FxHashSet::default();
+        let mut left = vec![function.clone()];
+        while let Some(function) = left.pop() {
+            // What is wrong with a function is said when it runs.
+            let Ok(found) = self.find(&function) else { continue };
+            if !seen.insert(Arc::as_ptr(&found)) {
+                continue;
+            }
+            let calls = found.calls.get_or_init(|| Calls::of(found.body.graph()));
+            if calls.waits {
+                return true;
+            }
+            left.extend(calls.functions.iter().cloned());
+        }
+        false
     }
 
     fn library(&self) -> FunctionDefLibrary {

@@ -9,6 +9,7 @@
 use crate::dataflow::{self, Progress};
 use crate::executor::fetched;
 use crate::frame::Frame;
+use crate::letters::Driving;
 use crate::plan::{Fetch, Plan, Signature};
 use crate::session::{Session, timed_out};
 use crate::step::Step;
@@ -56,6 +57,7 @@ struct PartialRun {
 struct State {
     frame: Frame,
     progress: Progress,
+    driving: Driving,
     /// Whether each feed has come, and each fetch has been taken, in the order of the plan.
     fed: FxHashMap<OutputRef, (usize, bool)>,
     taken: FxHashMap<OutputRef, (usize, bool)>,
@@ -84,6 +86,7 @@ impl Session {
         let state = State {
             frame: Frame::new(plan.slots, plan.instructions.len()),
             progress: Progress::new(&plan, flow),
+            driving: Driving::default(),
             fed: numbered(&signature.feeds),
             taken: numbered(&signature.fetches),
             failed: None,
@@ -172,8 +175,14 @@ impl PartialRun {
     ) -> Result<Vec<Tensor>> {
         let plan = &self.plan;
         let flow = plan.flow()?;
+        let place = dataflow::Place {
+            plan,
+            flow,
+            host: &*self.step,
+            trace: None,
+        };
         let (frame, progress) = (&mut state.frame, &mut state.progress);
-        dataflow::go_on(plan, flow, frame, progress, slots, enough, &*self.step, None)?;
+        dataflow::drive(&place, frame, progress, &state.driving, slots, enough)?;
         wanted
             .iter()
             .map(|fetch| fetched(plan, &state.frame, *fetch))

@@ -4,9 +4,8 @@
 use super::handle;
 use super::sparse_sum::SparseSum;
 use super::stage::finish;
-use super::wait::{Monitor, Outcome};
 use crate::math::number::Number;
-use ff_op::{AsyncKernelContext, Gradient, Kernel, KernelContext, Op, Value, shapes};
+use ff_op::{AsyncKernelContext, Gradient, Kernel, KernelContext, Monitor, Op, Outcome, Value, shapes};
 use ff_tensor::{DataType, PartialShape, Result, Tensor, ensure, status};
 use std::sync::Arc;
 

@@ -3,8 +3,7 @@
 use super::handle;
 use super::rows;
 use super::stage::finish;
-use super::wait::{Monitor, Outcome};
-use ff_op::{AsyncKernelContext, Gradient, Kernel, KernelContext, Op, Value, shapes};
+use ff_op::{AsyncKernelContext, Gradient, Kernel, KernelContext, Monitor, Op, Outcome, Value, shapes};
 use ff_tensor::{DataType, PartialShape, Result, Shape, TString, Tensor, ensure, status};
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;

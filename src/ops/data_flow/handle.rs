@@ -98,7 +98,7 @@ pub fn resolve<T: Any + Send + Sync>(value: Option<&Value>, manager: &ResourceMa
         _ => bail!(Internal, "a handle is missing"),
     };
     match names.strings()? {
-        [container, name] => manager.find(&text(container)?, &text(name)?),
+        [container, name] => manager.find(text(container)?, text(name)?),
         _ => bail!(
             InvalidArgument,
             "Resource handle must have 2 elements, but had shape: {}",
@@ -107,8 +107,8 @@ pub fn resolve<T: Any + Send + Sync>(value: Option<&Value>, manager: &ResourceMa
     }
 }
 
-fn text(name: &TString) -> Result<String> {
-    String::from_utf8(name.as_bytes().to_vec())
+fn text(name: &TString) -> Result<&str> {
+    std::str::from_utf8(name.as_bytes())
         .map_err(|_| status!(InvalidArgument, "a resource has a name that is not UTF-8"))
 }
 
@@ -120,13 +120,6 @@ pub fn at<T: Any + Send + Sync>(context: &KernelContext, index: usize) -> Result
 /// The resource at an input of a kernel that may wait.
 pub fn at_waiting<T: Any + Send + Sync>(context: &AsyncKernelContext, index: usize) -> Result<Arc<T>> {
     resolve(context.inputs.get(index), context.host.resources())
-}
-
-/// All tensors from an input on.
-pub fn tensors_from(context: &AsyncKernelContext, start: usize) -> Result<Vec<Tensor>> {
-    (start..context.inputs.len())
-        .map(|index| context.input(index).cloned())
-        .collect()
 }
 
 /// Runs `start`, which hands the context on; ends the node where it fails.

@@ -2,10 +2,7 @@
 
 use super::handle;
 use super::stage::{Bounds, bytes_of, finish, place_of};
-use super::wait::{Monitor, Outcome};
-use ff_op::{
-    AsyncKernelContext, Gradient, Kernel, KernelContext, NodeInfo, Op, ResourceManager, Value, shapes,
-};
+use ff_op::{AsyncKernelContext, Gradient, Kernel, KernelContext, Monitor, NodeInfo, Op, Outcome, ResourceManager, Value, shapes};
 use ff_tensor::{Result, Tensor, ensure, status};
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -174,7 +171,7 @@ fn stage(context: AsyncKernelContext) {
         let area = area_of(&context.node, context.host.resources())?;
         let key = context.input(0)?.single::<i64>()?;
         let indices = indices_at(context, 1, area.width)?;
-        let tensors = handle::tensors_from(context, 2)?;
+        let tensors = context.tensors_from(2)?;
         ensure!(
             tensors.len() == indices.len(),
             InvalidArgument,

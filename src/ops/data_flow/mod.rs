@@ -31,7 +31,6 @@ mod tensor_map;
 #[cfg(test)]
 mod tests;
 mod timer;
-mod wait;
 
 pub use stage::place_of;
 

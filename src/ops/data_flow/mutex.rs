@@ -2,8 +2,7 @@
 
 use super::handle;
 use super::stage::finish;
-use super::wait::{Monitor, Outcome};
-use ff_op::{AsyncKernelContext, Gradient, Kernel, Op, Value, shapes};
+use ff_op::{AsyncKernelContext, Gradient, Kernel, Monitor, Op, Outcome, Value, shapes};
 use ff_tensor::{Shape, Tensor, VariantObject, VariantValue, status};
 use std::sync::Arc;
 

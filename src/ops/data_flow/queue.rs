@@ -4,8 +4,7 @@
 //! the queue is closed before all have come. Closing stands in the line of those who bring.
 
 use super::store::{Store, Tuple};
-use super::wait::{Done, Monitor, Outcome};
-use ff_op::{Cancellation, Value};
+use ff_op::{Cancellation, Done, Monitor, Outcome, Value};
 use ff_tensor::{Code, DataType, PartialShape, Result, Status, Tensor, ensure, status};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -98,8 +97,8 @@ impl Queue {
     }
 
     /// INVALID_ARGUMENT unless a tuple has the queue's shapes.
-    pub fn check(&self, tuple: &[Tensor]) -> Result<()> {
-        for (index, (tensor, shape)) in tuple.iter().zip(&self.shapes).enumerate() {
+    pub fn check<'a>(&self, tuple: impl IntoIterator<Item = &'a Tensor>) -> Result<()> {
+        for (index, (tensor, shape)) in tuple.into_iter().zip(&self.shapes).enumerate() {
             ensure!(
                 shape.is_compatible_with(&tensor.partial_shape()),
                 InvalidArgument,
@@ -129,8 +128,7 @@ impl Queue {
         let (capacity, kind, name) = (self.capacity, self.kind, self.name.clone());
         let attempt = move |state: &mut State| {
             if state.closed {
-                let error = status!(Cancelled, "{} '{name}' is closed.", kind.name());
-                return Outcome::Done(Err(error));
+                return Outcome::Done(Err(closed(kind, &name)));
             }
             let mut outcome = Outcome::Waits;
             while state.store.len() < capacity {
@@ -168,14 +166,23 @@ impl Queue {
 
     /// Takes an element if one is there and nobody waits for it.
     pub fn take_now(&self) -> Option<Tuple> {
-        if self.monitor.waiting(TAKING) > 0 {
-            return None;
-        }
         self.monitor
-            .change(|state| match state.store.len() > self.left || state.closed {
+            .attempt(TAKING, |state| match state.store.len() > self.left || state.closed {
                 true => state.store.pop(),
                 false => None,
             })
+    }
+
+    /// Puts in the element that `tuple` gives if that can be done at once: none when it has to wait. CANCELLED when the
+    /// queue is closed.
+    pub fn bring_now(&self, tuple: impl FnOnce() -> Result<Tuple>) -> Option<Result<()>> {
+        self.monitor.attempt(BRINGING, |state| match state {
+            State { closed: true, .. } => Some(Err(closed(self.kind, &self.name))),
+            State { store, .. } if store.len() < self.capacity => {
+                Some(tuple().and_then(|tuple| store.push(tuple)))
+            }
+            _ => None,
+        })
     }
 
     /// Closes the queue: nothing more goes in, but from those who wait already. With `cancel`, they are turned away.
@@ -196,6 +203,10 @@ impl Queue {
         };
         self.monitor.submit(BRINGING, cancellation, attempt, done);
     }
+}
+
+fn closed(kind: Kind, name: &str) -> Status {
+    status!(Cancelled, "{} '{name}' is closed.", kind.name())
 }
 
 /// Who takes elements.

@@ -4,7 +4,7 @@ use super::handle;
 use super::queue::{Kind, Queue, Wanted};
 use super::rows;
 use super::store::{Store, Tuple};
-use ff_op::{AsyncKernelContext, Gradient, Kernel, KernelContext, NodeInfo, Op, ShapeContext, Value, shapes};
+use ff_op::{AsyncKernelContext, Gradient, Kernel, KernelContext, NodeInfo, Op, ResourceManager, ShapeContext, Value, shapes};
 use ff_tensor::{Bool, DataType, PartialShape, Result, Tensor, ensure, status};
 use std::sync::Arc;
 
@@ -39,7 +39,7 @@ const SHUFFLE: Op = Op {
 };
 const ENQUEUE: Op = Op {
     shape: shapes::none,
-    kernels: &[Kernel::asynchronous(enqueue)],
+    kernels: &[Kernel::attempted(enqueue_now, enqueue)],
     gradient: Gradient::NotDifferentiable,
     ..Op::WRITES
 };
@@ -49,7 +49,7 @@ const ENQUEUE_MANY: Op = Op {
 };
 const DEQUEUE: Op = Op {
     shape: |_| Ok(()),
-    kernels: &[Kernel::asynchronous(dequeue)],
+    kernels: &[Kernel::attempted(dequeue_now, dequeue)],
     gradient: Gradient::NotDifferentiable,
     ..Op::WRITES
 };
@@ -310,15 +310,18 @@ fn check_shared(
     Ok(())
 }
 
-/// The queue at input 0, if the components that the node brings or takes are the queue's.
 fn queue_at(context: &AsyncKernelContext) -> Result<Arc<Queue>> {
-    let node = &context.node;
+    queue_of(&context.node, context.inputs.first(), context.host.resources())
+}
+
+/// The queue that a node's input 0 means, if the components that the node brings or takes are the queue's.
+fn queue_of(node: &NodeInfo, handle: Option<&Value>, manager: &ResourceManager) -> Result<Arc<Queue>> {
     ensure!(
         node.attrs.int("timeout_ms").unwrap_or(-1) == -1,
         InvalidArgument,
         "Timeout not supported yet."
     );
-    let queue = handle::at_waiting::<Queue>(context, 0)?;
+    let queue: Arc<Queue> = handle::resolve(handle, manager)?;
     let handle = node.input_types[0];
     let taking = node.attrs.get("component_types").is_some();
     let inputs = if taking { &[][..] } else { &node.input_types[1..] };
@@ -346,10 +349,34 @@ fn queue_at(context: &AsyncKernelContext) -> Result<Arc<Queue>> {
     Ok(queue)
 }
 
+fn enqueue_now(context: &mut KernelContext) -> Result<bool> {
+    let queue = queue_of(context.node(), context.value(0), context.resources())?;
+    let inputs = 1..context.num_inputs();
+    if !queue.shapes.is_empty() {
+        queue.check(context.input_tensors(inputs.clone())?)?;
+    }
+    let tuple = || inputs.map(|index| context.take_input(index)).collect();
+    match queue.bring_now(tuple) {
+        Some(result) => result.map(|()| true),
+        None => Ok(false),
+    }
+}
+
+fn dequeue_now(context: &mut KernelContext) -> Result<bool> {
+    let queue = queue_of(context.node(), context.value(0), context.resources())?;
+    let Some(tuple) = queue.take_now() else {
+        return Ok(false);
+    };
+    for (index, tensor) in tuple.into_iter().enumerate() {
+        context.set_output(index, tensor)?;
+    }
+    Ok(true)
+}
+
 fn enqueue(context: AsyncKernelContext) {
     let prepare = |context: &AsyncKernelContext| {
         let queue = queue_at(context)?;
-        let tuple = handle::tensors_from(context, 1)?;
+        let tuple = context.tensors_from(1)?;
         queue.check(&tuple)?;
         Ok((queue, vec![tuple]))
     };
@@ -364,7 +391,7 @@ fn bring(context: AsyncKernelContext, (queue, tuples): (Arc<Queue>, Vec<Tuple>))
 fn enqueue_many(context: AsyncKernelContext) {
     let prepare = |context: &AsyncKernelContext| {
         let queue = queue_at(context)?;
-        let tuples = tuples_of(&queue, &handle::tensors_from(context, 1)?)?;
+        let tuples = tuples_of(&queue, &context.tensors_from(1)?)?;
         Ok((queue, tuples))
     };
     handle::or_fail(context, prepare, bring);

@@ -2,8 +2,7 @@
 
 use super::handle::{self, Place};
 use super::store::Tuple;
-use super::wait::{Done, Monitor, Outcome};
-use ff_op::{AsyncKernelContext, Gradient, Kernel, KernelContext, Op, Value, shapes};
+use ff_op::{AsyncKernelContext, Done, Gradient, Kernel, KernelContext, Monitor, Op, Outcome, Value, shapes};
 use ff_tensor::{Result, Tensor, ensure, status};
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -138,7 +137,7 @@ pub fn finish(context: AsyncKernelContext) -> Done {
 fn stage(context: AsyncKernelContext) {
     let prepare = |context: &AsyncKernelContext| {
         let area = area_of(&context.node, context.host.resources())?;
-        let tuple = handle::tensors_from(context, 0)?;
+        let tuple = context.tensors_from(0)?;
         area.bounds.check(bytes_of(&tuple))?;
         Ok((area, tuple))
     };

@@ -1,6 +1,7 @@
 //! Calls of a function.
 
-use ff_op::{Callable, FunctionRef, Gradient, HandleShapes, Kernel, KernelContext, Op, ShapeContext};
+use super::in_turn;
+use ff_op::{AsyncKernelContext, Callable, FunctionRef, Gradient, HandleShapes, Kernel, KernelContext, KernelHost, Op, ShapeContext};
 use ff_tensor::{PartialShape, Result, Shape, Tensor, bail, ensure, status};
 use std::sync::Arc;
 
@@ -10,12 +11,15 @@ static PARTITIONED_CALL: Op = Op {
         let function = context.attrs().func("f")?.clone();
         call_shape(context, &function, 0)
     },
-    kernels: &[Kernel::native(|context| {
-        let function = instantiate(context, context.attrs().func("f")?)?;
-        let arguments = arguments(context, 0)?;
-        let results = function.run(context.host(), arguments)?;
-        set_results(context, results)
-    })],
+    kernels: &[Kernel::calls(
+        |context| {
+            let function = instantiate(context, context.attrs().func("f")?)?;
+            let arguments = arguments(context, 0)?;
+            let results = function.run(context.host(), arguments)?;
+            set_results(context, results)
+        },
+        |context| in_turn::call(context, 0, |context| Ok(context.node.attrs.func("f")?.clone())),
+    )],
     lower: Some(super::lower::call),
     gradient: Gradient::Fn(super::gradient::call),
     ..Op::PURE
@@ -53,39 +57,61 @@ static REMOTE_CALL: Op = Op {
         context.input_with_rank(0, 0)?;
         call_shape(context, &function, 1)
     },
-    kernels: &[Kernel::native(|context| {
-        let target = context.input(0)?;
-        let [name] = target.strings()? else {
-            bail!(InvalidArgument, "target must be a scalar");
-        };
-        let name = String::from_utf8_lossy(name.as_bytes()).to_ascii_lowercase();
+    kernels: &[Kernel::calls(|context| {
         let host = context.host();
-        let devices = host.device_names();
-        // Left-out parts fit any device; the type and number end the name.
-        let wanted = name
-            .rsplit('/')
-            .next()
-            .unwrap_or("")
-            .trim_start_matches("device:");
-        let wanted = if wanted.contains(':') {
-            wanted.to_string()
-        } else {
-            format!("{wanted}:0")
-        };
-        let elsewhere = name.contains("job:") && !name.contains("job:localhost");
-        let found = devices.iter().position(|device| {
-            let device = device.to_ascii_lowercase();
-            !elsewhere && (device == name || device.ends_with(&format!("/device:{wanted}")))
-        });
-        let device = found.ok_or_else(|| status!(InvalidArgument, "{name} unknown device."))?;
+        let device = device_of(context.input(0)?, host)?;
         let function = instantiate(context, context.attrs().func("f")?)?;
         let arguments = arguments(context, 1)?;
         let results = function.run(host.on_device(device).unwrap_or(host), arguments)?;
         set_results(context, results)
-    })],
+    }, start_remote)],
     gradient: Gradient::Missing,
     ..Op::WRITES
 };
+
+/// The number of the device that a scalar names, which must be of this process.
+fn device_of(target: &Tensor, host: &dyn KernelHost) -> Result<usize> {
+    let [name] = target.strings()? else {
+        bail!(InvalidArgument, "target must be a scalar");
+    };
+    let name = String::from_utf8_lossy(name.as_bytes()).to_ascii_lowercase();
+    let devices = host.device_names();
+    // Left-out parts fit any device; the type and number end the name.
+    let wanted = name
+        .rsplit('/')
+        .next()
+        .unwrap_or("")
+        .trim_start_matches("device:");
+    let wanted = if wanted.contains(':') {
+        wanted.to_string()
+    } else {
+        format!("{wanted}:0")
+    };
+    let elsewhere = name.contains("job:") && !name.contains("job:localhost");
+    let found = devices.iter().position(|device| {
+        let device = device.to_ascii_lowercase();
+        !elsewhere && (device == name || device.ends_with(&format!("/device:{wanted}")))
+    });
+    found.ok_or_else(|| status!(InvalidArgument, "{name} unknown device."))
+}
+
+/// A call that may wait, on the device that the first input names.
+fn start_remote(context: AsyncKernelContext) {
+    let device = context.input(0).and_then(|name| device_of(name, &*context.host));
+    let host = device.and_then(|device| match context.host.on_device(device) {
+        None => Ok(context.host.clone()),
+        Some(host) => host
+            .share()
+            .ok_or_else(|| status!(Internal, "nothing may wait in this step")),
+    });
+    match host {
+        Ok(host) => {
+            let context = AsyncKernelContext { host, ..context };
+            in_turn::call(context, 1, |context| Ok(context.node.attrs.func("f")?.clone()));
+        }
+        Err(error) => context.finish(Err(error)),
+    }
+}
 
 /// Which of some types of devices the node runs on.
 static DEVICE_INDEX: Op = Op {

@@ -1,7 +1,8 @@
 //! Choosing between functions.
 
 use super::call::{arguments, infer, instantiate, set_results};
-use ff_op::{FunctionRef, Gradient, Kernel, KernelContext, Op, ShapeContext};
+use super::in_turn;
+use ff_op::{Attrs, FunctionRef, Gradient, Kernel, KernelContext, Op, ShapeContext};
 use ff_tensor::{DataType, PartialShape, Result, Tensor, bail, status};
 
 static IF: Op = Op {
@@ -13,14 +14,13 @@ static IF: Op = Op {
         ];
         branch_shapes(context, &branches)
     },
-    kernels: &[Kernel::native(|context| {
-        let taken = truth(context.input(0)?)?;
-        let branch = context
-            .attrs()
-            .func(if taken { "then_branch" } else { "else_branch" })?
-            .clone();
-        run(context, &branch)
-    })],
+    kernels: &[Kernel::calls(
+        |context| {
+            let branch = taken(context.input(0)?, context.attrs())?;
+            run(context, &branch)
+        },
+        |context| in_turn::call(context, 1, |context| taken(context.input(0)?, &context.node.attrs)),
+    )],
     lower: Some(|context| {
         let attrs = context.attrs();
         let branches = [
@@ -43,7 +43,13 @@ static CASE: Op = Op {
         let branches = context.attrs().funcs("branches")?.to_vec();
         branch_shapes(context, &branches)
     },
-    kernels: &[Kernel::native(case)],
+    kernels: &[Kernel::calls(
+        |context| {
+            let branch = case(context.input(0)?, context.attrs())?;
+            run(context, &branch)
+        },
+        |context| in_turn::call(context, 1, |context| case(context.input(0)?, &context.node.attrs)),
+    )],
     lower: Some(|context| {
         let branches = context.attrs().funcs("branches")?.to_vec();
         super::lower::choice(context, &branches)
@@ -133,15 +139,23 @@ fn run(context: &mut KernelContext, function: &FunctionRef) -> Result<()> {
     set_results(context, results)
 }
 
-/// An index out of range takes the last branch.
-fn case(context: &mut KernelContext) -> Result<()> {
-    let branches = context.attrs().funcs("branches")?;
-    let index = context.input_i64(0)?;
+/// The branch that a condition takes.
+fn taken(condition: &Tensor, attrs: &Attrs) -> Result<FunctionRef> {
+    let branch = if truth(condition)? { "then_branch" } else { "else_branch" };
+    Ok(attrs.func(branch)?.clone())
+}
+
+/// The branch with an index; one out of range takes the last.
+fn case(index: &Tensor, attrs: &Attrs) -> Result<FunctionRef> {
+    let branches = attrs.funcs("branches")?;
+    let index = match index.to_i64_vec()?[..] {
+        [index] => index,
+        _ => bail!(InvalidArgument, "branch_index must be a scalar"),
+    };
     let last = branches
         .len()
         .checked_sub(1)
         .ok_or_else(|| status!(InvalidArgument, "no branches"))?;
     let index = usize::try_from(index).map_or(last, |index| index.min(last));
-    let branch = branches[index].clone();
-    run(context, &branch)
+    Ok(branches[index].clone())
 }

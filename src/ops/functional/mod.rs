@@ -5,6 +5,7 @@ mod conditional;
 mod for_loop;
 mod function_builder;
 mod gradient;
+mod in_turn;
 mod lower;
 mod map_defun;
 mod symbolic_gradient;

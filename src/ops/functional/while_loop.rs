@@ -2,13 +2,14 @@
 
 use super::call::{arguments, infer, instantiate, set_results};
 use super::conditional::truth;
-use ff_op::{Gradient, Kernel, KernelContext, Op, ShapeContext};
-use ff_tensor::{PartialShape, Result, ensure};
+use super::in_turn::{self, Next};
+use ff_op::{AsyncKernelContext, Gradient, Kernel, KernelContext, NodeInfo, Op, ShapeContext};
+use ff_tensor::{PartialShape, Result, Tensor, ensure};
 
 static WHILE: Op = Op {
     name: "While",
     shape,
-    kernels: &[Kernel::native(run)],
+    kernels: &[Kernel::calls(run, |context| in_turn::start(context, script))],
     lower: Some(super::lower::while_loop),
     gradient: Gradient::Fn(super::gradient::while_loop),
     ..Op::WRITES
@@ -71,27 +72,57 @@ fn run(context: &mut KernelContext) -> Result<()> {
         asked.extend(state.iter().cloned());
         answer.clear();
         condition.run(&mut asked, &mut answer)?;
-        ensure!(
-            answer.len() == 1,
-            InvalidArgument,
-            "The condition of {} returned {} values, expected one",
-            context.node().describe(),
-            answer.len()
-        );
-        if !truth(&answer[0])? {
+        if !goes_on(context.node(), &answer)? {
             break;
         }
         body.run(&mut state, &mut next)?;
-        ensure!(
-            next.len() == count,
-            InvalidArgument,
-            "The body of {} returned {} values, expected {count}",
-            context.node().describe(),
-            next.len()
-        );
+        check(context.node(), &next, count)?;
         std::mem::swap(&mut state, &mut next);
         next.clear();
     }
     drop((condition, body));
     set_results(context, state)
+}
+
+/// What a condition's results say.
+fn goes_on(node: &NodeInfo, answer: &[Tensor]) -> Result<bool> {
+    ensure!(
+        answer.len() == 1,
+        InvalidArgument,
+        "The condition of {} returned {} values, expected one",
+        node.describe(),
+        answer.len()
+    );
+    truth(&answer[0])
+}
+
+fn check(node: &NodeInfo, next: &[Tensor], count: usize) -> Result<()> {
+    ensure!(
+        next.len() == count,
+        InvalidArgument,
+        "The body of {} returned {} values, expected {count}",
+        node.describe(),
+        next.len()
+    );
+    Ok(())
+}
+
+/// The loop for functions that may wait.
+fn script(context: &AsyncKernelContext) -> Result<impl in_turn::Script + use<>> {
+    let function = |name| context.host.functions().instantiate(context.node.attrs.func(name)?);
+    let (condition, body) = (function("cond")?, function("body")?);
+    let count = context.inputs.len();
+    // The state, while the condition is asked.
+    let mut asked: Option<Vec<Tensor>> = None;
+    Ok(move |context: &AsyncKernelContext, results: Vec<Tensor>| match asked.take() {
+        Some(state) => match goes_on(&context.node, &results)? {
+            true => Ok(Next::Call(body.clone(), state)),
+            false => Ok(Next::End(state)),
+        },
+        None => {
+            check(&context.node, &results, count)?;
+            asked = Some(results.clone());
+            Ok(Next::Call(condition.clone(), results))
+        }
+    })
 }

@@ -4,9 +4,9 @@
 //! Waiters stand in lanes. In an ordered monitor only the first of a lane is tried, so that lanes are first come, first
 //! served; in an unordered one all are.
 
-use ff_op::{Cancellation, Value};
-use ff_tensor::{Code, Result, Status};
-use parking_lot::Mutex;
+use crate::sync::{Mutex, lock};
+use crate::{Cancellation, Ended};
+use ff_tensor::{Code, Status};
 use std::collections::VecDeque;
 use std::sync::Arc;
 
@@ -17,11 +17,11 @@ pub enum Outcome {
     /// A part was done; the state has changed.
     Progressed,
     /// All was done; with the outputs.
-    Done(Result<Vec<Value>>),
+    Done(Ended),
 }
 
 /// Called once with the outputs or an error, from any thread.
-pub type Done = Box<dyn FnOnce(Result<Vec<Value>>) + Send>;
+pub type Done = Box<dyn FnOnce(Ended) + Send>;
 type Attempt<S> = Box<dyn FnMut(&mut S) -> Outcome + Send>;
 
 struct Waiter<S> {
@@ -33,7 +33,7 @@ struct Waiter<S> {
 }
 
 impl<S> Waiter<S> {
-    fn end(self, result: Result<Vec<Value>>) {
+    fn end(self, result: Ended) {
         if let Some((cancellation, number)) = self.watch {
             cancellation.forget(number);
         }
@@ -82,12 +82,12 @@ impl<S: Send + 'static> Monitor<S> {
 
     /// Looks at the state.
     pub fn read<R>(&self, look: impl FnOnce(&S) -> R) -> R {
-        look(&self.inner.lock().state)
+        look(&lock(&self.inner).state)
     }
 
     /// Changes the state and serves who can be served then.
     pub fn change<R>(&self, change: impl FnOnce(&mut S) -> R) -> R {
-        let result = change(&mut self.inner.lock().state);
+        let result = change(&mut lock(&self.inner).state);
         self.settle();
         result
     }
@@ -95,7 +95,7 @@ impl<S: Send + 'static> Monitor<S> {
     /// Changes the state and turns all waiters of a lane away.
     pub fn turn_all_away(&self, lane: usize, error: &Status, change: impl FnOnce(&mut S)) {
         let waiters = {
-            let mut inner = self.inner.lock();
+            let mut inner = lock(&self.inner);
             change(&mut inner.state);
             std::mem::take(&mut inner.lanes[lane])
         };
@@ -107,7 +107,24 @@ impl<S: Send + 'static> Monitor<S> {
 
     /// How many wait in a lane.
     pub fn waiting(&self, lane: usize) -> usize {
-        self.inner.lock().lanes[lane].len()
+        lock(&self.inner).lanes[lane].len()
+    }
+
+    /// Tries `attempt` if it is its turn. None when it is not, or when the attempt gave that: then it has changed nothing.
+    #[inline]
+    pub fn attempt<R>(&self, lane: usize, attempt: impl FnOnce(&mut S) -> Option<R>) -> Option<R> {
+        let (result, others_wait) = {
+            let mut inner = lock(&self.inner);
+            if self.ordered && !inner.lanes[lane].is_empty() {
+                return None;
+            }
+            let result = attempt(&mut inner.state)?;
+            (result, inner.lanes.iter().any(|lane| !lane.is_empty()))
+        };
+        if others_wait {
+            self.settle();
+        }
+        Some(result)
     }
 
     /// Tries `attempt` in its turn until it is done, then calls `done`; or with the cause of the cancellation, if that
@@ -120,7 +137,7 @@ impl<S: Send + 'static> Monitor<S> {
         done: Done,
     ) {
         let mut attempt = attempt;
-        let mut inner = self.inner.lock();
+        let mut inner = lock(&self.inner);
         // Most do not have to wait, and then nothing is kept for them.
         if (!self.ordered || inner.lanes[lane].is_empty())
             && let Outcome::Done(result) = attempt(&mut inner.state)
@@ -149,14 +166,14 @@ impl<S: Send + 'static> Monitor<S> {
     /// Turns a waiter away when its step is cancelled.
     fn watch(self: &Arc<Self>, lane: usize, number: u64, cancellation: &Cancellation) {
         let waits = |inner: &Inner<S>| inner.lanes[lane].iter().position(|its| its.number == number);
-        if waits(&self.inner.lock()).is_none() {
+        if waits(&lock(&self.inner)).is_none() {
             return;
         }
         let (monitor, cause) = (Arc::downgrade(self), cancellation.clone());
         let watch = cancellation.on_cancel(move || {
             let Some(monitor) = monitor.upgrade() else { return };
             let waiter = {
-                let mut inner = monitor.inner.lock();
+                let mut inner = lock(&monitor.inner);
                 let found = inner.lanes[lane].iter().position(|its| its.number == number);
                 found.and_then(|index| inner.lanes[lane].remove(index))
             };
@@ -169,7 +186,7 @@ impl<S: Send + 'static> Monitor<S> {
                 monitor.settle();
             }
         });
-        let mut inner = self.inner.lock();
+        let mut inner = lock(&self.inner);
         match waits(&inner) {
             Some(index) => inner.lanes[lane][index].watch = Some((cancellation.clone(), watch)),
             None => {
@@ -183,7 +200,7 @@ impl<S: Send + 'static> Monitor<S> {
     fn settle(&self) {
         let mut ended = Vec::new();
         {
-            let inner = &mut *self.inner.lock();
+            let inner = &mut *lock(&self.inner);
             let mut changed = true;
             while changed {
                 changed = false;
@@ -203,7 +220,7 @@ fn serve<S>(
     lane: &mut VecDeque<Waiter<S>>,
     state: &mut S,
     ordered: bool,
-    ended: &mut Vec<(Waiter<S>, Result<Vec<Value>>)>,
+    ended: &mut Vec<(Waiter<S>, Ended)>,
 ) -> bool {
     let (mut changed, mut index) = (false, 0);
     while let Some(waiter) = lane.get_mut(index) {

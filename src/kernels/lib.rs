@@ -27,6 +27,7 @@ pub mod conv;
 pub mod cpu;
 pub mod elementwise;
 pub mod gemm;
+pub mod jobs;
 mod lanes;
 pub mod linalg;
 pub mod math;
@@ -43,5 +44,6 @@ pub mod sort;
 mod sync;
 pub mod window;
 
+pub use jobs::Jobs;
 pub use pool::ThreadPool;
 pub use scratch::OutOfMemory;

@@ -57,3 +57,33 @@ fn loom_two_callers_share_a_worker() {
         let _ = caller.join();
     });
 }
+
+/// Two jobs that do not wait for each other, between two that wait: each runs once, and sees what those before it wrote.
+#[test]
+fn loom_jobs_run_once_and_in_order() {
+    in_every_order(3, || {
+        static READERS: std::sync::LazyLock<[Vec<u32>; 4]> =
+            std::sync::LazyLock::new(|| [vec![1, 2], vec![3], vec![3], vec![]]);
+        let jobs = Arc::new(crate::Jobs::new(&[0, 1, 1, 2], &*READERS));
+        let done: Arc<[AtomicUsize; 4]> = Arc::new(std::array::from_fn(|_| AtomicUsize::new(0)));
+        let take_part = |jobs: &crate::Jobs, done: &[AtomicUsize; 4]| {
+            let mut next = jobs.next();
+            while let Some(number) = next {
+                let before: &[usize] = [&[][..], &[0], &[0], &[1, 2]][number as usize];
+                assert!(
+                    before
+                        .iter()
+                        .all(|&other| done[other].load(Ordering::Relaxed) == 1)
+                );
+                assert_eq!(done[number as usize].fetch_add(1, Ordering::Relaxed), 0);
+                next = jobs.ended(number).or_else(|| jobs.next());
+            }
+        };
+        let (its_jobs, its_done) = (jobs.clone(), done.clone());
+        let other = loom::thread::spawn(move || take_part(&its_jobs, &its_done));
+        take_part(&jobs, &done);
+        other.join().unwrap();
+        assert!(jobs.all_ended());
+        assert!(done.iter().all(|count| count.load(Ordering::Relaxed) == 1));
+    });
+}

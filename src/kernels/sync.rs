@@ -4,14 +4,14 @@
 #[cfg(loom)]
 pub use loom::{
     hint::spin_loop,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
     sync::{Arc, Condvar, Mutex, MutexGuard},
     thread::{Builder, JoinHandle, current},
 };
 #[cfg(not(loom))]
 pub use std::{
     hint::spin_loop,
-    sync::atomic::{AtomicUsize, Ordering},
+    sync::atomic::{AtomicBool, AtomicU32, AtomicUsize, Ordering},
     sync::{Arc, Condvar, Mutex, MutexGuard},
     thread::{Builder, JoinHandle, current},
 };

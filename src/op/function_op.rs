@@ -1,6 +1,9 @@
 //! A function of a graph's library as an op: a node whose op is the function's name calls it.
 
-use crate::{AsyncKernelContext, FunctionRef, Kernel, KernelBody, KernelContext, KernelRecord, NodeInfo, OpRecord, ShapeContext};
+use crate::{
+    AsyncKernelContext, FunctionRef, Kernel, KernelBody, KernelContext, KernelRecord, NodeInfo, OpRecord,
+    ShapeContext,
+};
 use ff_proto::OpDef;
 use ff_tensor::Result;
 use std::sync::Arc;
@@ -75,12 +78,7 @@ fn start(context: AsyncKernelContext) {
     match prepare(&context) {
         Ok((callable, arguments)) => {
             let (host, relay) = (context.host.clone(), context.relay.clone());
-            callable.start(
-                host,
-                relay,
-                arguments,
-                Box::new(|results| context.give(results)),
-            );
+            callable.start(host, relay, arguments, Box::new(|results| context.give(results)));
         }
         Err(error) => context.finish(Err(error)),
     }

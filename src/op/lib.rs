@@ -15,6 +15,8 @@ mod function_host;
 mod function_op;
 mod gradient_context;
 mod kernel_context;
+#[cfg(all(test, loom))]
+mod loom_tests;
 mod lower_context;
 mod mailbox;
 mod monitor;
@@ -44,8 +46,9 @@ pub use monitor::{Done, Monitor, Outcome};
 pub use node::{NodeInfo, Types};
 pub use op_def_builder::OpDefBuilder;
 pub use record::{
-    AsyncFn, AttemptFn, CalledFn, DynKernel, DynShapeFn, Effects, Gradient, GradientFn, Kernel, KernelBody, KernelInstance,
-    KernelRecord, LowerFn, NativeFn, Op, OpRecord, PrepareContext, PrepareFn, Prepared, ShapeFn,
+    AsyncFn, AttemptFn, CalledFn, DynKernel, DynShapeFn, Effects, Gradient, GradientFn, Kernel, KernelBody,
+    KernelInstance, KernelRecord, LowerFn, NativeFn, Op, OpRecord, PrepareContext, PrepareFn, Prepared,
+    ShapeFn,
 };
 pub use registry::Registry;
 pub use rendezvous::{Received, Rendezvous};

@@ -3,7 +3,9 @@
 //! [`Op`] is what an op's file states as a `static`: plain data and function pointers. [`OpRecord`] is what
 //! registries hold: the schema with the behaviour, made from a static or at run time.
 
-use crate::{AsyncKernelContext, FunctionRef, GradientContext, KernelContext, LowerContext, NodeInfo, ShapeContext};
+use crate::{
+    AsyncKernelContext, FunctionRef, GradientContext, KernelContext, LowerContext, NodeInfo, ShapeContext,
+};
 use ff_proto::OpDef;
 use ff_tensor::{DataType, Result, Tensor, status};
 use std::any::Any;

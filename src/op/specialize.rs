@@ -5,9 +5,9 @@
 //! ([`Specialization::fits`]) and runs.
 
 use crate::{
-    AsyncFn, AsyncKernelContext, AttemptFn, FunctionHost, HandleShapes, KernelBody, KernelContext, KernelHost,
-    KernelInstance, KernelRecord, LowerContext, LowerFn, NativeFn, NodeInfo, PrepareContext, Prepared,
-    Relay, ShapeContext, ShapeHost, Value,
+    AsyncFn, AsyncKernelContext, AttemptFn, FunctionHost, HandleShapes, KernelBody, KernelContext,
+    KernelHost, KernelInstance, KernelRecord, LowerContext, LowerFn, NativeFn, NodeInfo, PrepareContext,
+    Prepared, Relay, ShapeContext, ShapeHost, Value,
 };
 use ff_hlo::{ArrayShape, Builder, Program};
 use ff_tensor::{DataType, PartialShape, Result, Shape, Tensor, status};
@@ -226,12 +226,24 @@ impl Executable {
     /// Runs a kernel that may wait to its end, if it need not wait. Whether it did; if not, [`Executable::start`] can be
     /// called with the same inputs.
     #[inline]
-    pub fn attempt(&self, inputs: &mut [Value], outputs: &mut [Value], host: &dyn KernelHost) -> Result<bool> {
+    pub fn attempt(
+        &self,
+        inputs: &mut [Value],
+        outputs: &mut [Value],
+        host: &dyn KernelHost,
+    ) -> Result<bool> {
         let Body::Asynchronous(_, Some(attempt)) = self.body else {
             return Ok(false);
         };
         let prepared = self.prepared.as_ref();
-        attempt(&mut KernelContext::new(&self.node, prepared, inputs, outputs, &[], host))
+        attempt(&mut KernelContext::new(
+            &self.node,
+            prepared,
+            inputs,
+            outputs,
+            &[],
+            host,
+        ))
     }
 
     /// Starts a kernel that may wait. It calls `done` once, possibly before this returns.

@@ -36,7 +36,9 @@ pub struct Place<'a> {
 pub fn run(place: &Place, frame: &mut Frame) -> Result<()> {
     let mut progress = Progress::new(place.plan, place.flow);
     let feeds = feeds_of(place.plan);
-    drive(place, frame, &mut progress, &Driving::default(), &feeds, &|_| false)
+    drive(place, frame, &mut progress, &Driving::default(), &feeds, &|_| {
+        false
+    })
 }
 
 fn feeds_of(plan: &Plan) -> Vec<u32> {
@@ -93,7 +95,11 @@ pub fn advance(
     route: &Route,
     letters: &Letters,
 ) -> Result<bool> {
-    let feeds = if progress.started { Vec::new() } else { feeds_of(place.plan) };
+    let feeds = if progress.started {
+        Vec::new()
+    } else {
+        feeds_of(place.plan)
+    };
     let mut engine = Engine::new(place, frame, progress, route, letters);
     engine.start(&feeds);
     let result = engine.advance();

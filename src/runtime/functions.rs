@@ -2,13 +2,14 @@
 
 use crate::executor;
 use crate::frame::Frame;
-use crate::plan::{Fetch, Plan, Signature};
 use crate::may_wait::{AnyWaits, Calls};
 use crate::nested::{self, Nested, trace_of};
+use crate::plan::{Fetch, Plan, Signature};
 use ff_graph::{FunctionBody, FunctionLibrary};
 use ff_hlo::{Builder, Op as HloOp};
 use ff_op::{
-    Callable, FunctionHost, FunctionRef, FunctionSignature, HandleShapes, KernelHost, Registry, Relay, Returned, Runner, Value,
+    Callable, FunctionHost, FunctionRef, FunctionSignature, HandleShapes, KernelHost, Registry, Relay,
+    Returned, Runner, Value,
 };
 use ff_platform::threads;
 use ff_proto::FunctionDefLibrary;
@@ -159,14 +160,7 @@ impl Callable for Function {
             Err(error) => return returned(Err(error)),
         };
         let depth = DEPTH.get() + 1;
-        let run = Nested::new(
-            self.clone(),
-            plan,
-            frame,
-            (host, relay.clone()),
-            depth,
-            returned,
-        );
+        let run = Nested::new(self.clone(), plan, frame, (host, relay.clone()), depth, returned);
         if depth.is_multiple_of(CALLS_PER_STACK) || !threads::has_stack() {
             relay.post(Box::new(move || run.go_on()));
         } else {

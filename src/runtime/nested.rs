@@ -105,18 +105,31 @@ impl Nested {
     fn advance(&self, state: &mut State) -> Result<bool> {
         let plan = self.function.plan(&*self.host)?;
         let route = Route {
-            home: self.this.upgrade().ok_or_else(|| status!(Internal, "a run is lost"))?,
+            home: self
+                .this
+                .upgrade()
+                .ok_or_else(|| status!(Internal, "a run is lost"))?,
             relay: self.relay.clone(),
         };
         let (host, trace) = (&*self.host, trace_of(&*self.host));
         let frame = &mut state.frame;
         match (&mut state.progress, &plan.engine) {
             (Progress::Waiting(progress), Engine::Waiting(waits)) => {
-                let place = waiting::Place { plan, waits, host, trace };
+                let place = waiting::Place {
+                    plan,
+                    waits,
+                    host,
+                    trace,
+                };
                 waiting::go_on(&place, frame, progress, &route, &self.letters)
             }
             (Progress::Dataflow(progress), Engine::Dataflow(flow)) => {
-                let place = dataflow::Place { plan, flow, host, trace };
+                let place = dataflow::Place {
+                    plan,
+                    flow,
+                    host,
+                    trace,
+                };
                 dataflow::advance(&place, frame, progress, &route, &self.letters)
             }
             _ => executor::engine(plan, frame, host, trace).map(|()| true),
@@ -125,7 +138,10 @@ impl Nested {
 
     fn results(&self, frame: Frame) -> Result<Vec<Tensor>> {
         let plan = self.function.plan(&*self.host)?;
-        let results = plan.fetches.iter().map(|fetch| executor::fetched(plan, &frame, *fetch));
+        let results = plan
+            .fetches
+            .iter()
+            .map(|fetch| executor::fetched(plan, &frame, *fetch));
         let results = results.collect();
         plan.return_frame(frame);
         results

@@ -11,12 +11,12 @@ use crate::frame::{Frame, Remembered};
 use crate::plan::{Instruction, Plan, Source};
 use crate::step::at_node;
 use crate::straight_line::{Inputs, read_variable, specialize};
-use ff_kernels::ThreadPool;
+use ff_kernels::{Jobs, ThreadPool};
 use ff_op::{Effects, KernelHost, Value};
 use ff_tensor::{Result, Status};
 use parking_lot::Mutex;
 use std::sync::OnceLock;
-use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU8, AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
 /// Plans with more instructions are not looked at: what can be gained is small beside what the graph takes.
@@ -241,13 +241,10 @@ struct Run<'a> {
     values: Vec<Mutex<Value>>,
     specializations: Vec<Mutex<Remembered>>,
     uses: Vec<AtomicU32>,
-    waits: Vec<AtomicU32>,
-    ready: Mutex<Vec<u32>>,
-    left: AtomicUsize,
+    jobs: Jobs<'a>,
     /// Whether the caller's thread has nothing to run.
     owner_waits: AtomicBool,
     failed: Mutex<Option<Status>>,
-    stopped: AtomicBool,
 }
 
 /// Runs a plan in a frame whose feeds are set, on this thread and those of `pool` that are idle.
@@ -265,7 +262,6 @@ pub fn run(
         .collect();
     values.resize_with(branches.uses.len(), Mutex::default);
     let specializations = std::mem::take(&mut frame.specializations);
-    let first = (0..plan.instructions.len() as u32).filter(|&number| branches.waits[number as usize] == 0);
     let run = Run {
         plan,
         branches,
@@ -273,12 +269,9 @@ pub fn run(
         values,
         specializations: specializations.into_iter().map(Mutex::new).collect(),
         uses: counters(&branches.uses),
-        waits: counters(&branches.waits),
-        ready: Mutex::new(first.rev().collect()),
-        left: AtomicUsize::new(plan.instructions.len()),
+        jobs: Jobs::new(&branches.waits, &branches.readers),
         owner_waits: AtomicBool::new(false),
         failed: Mutex::default(),
-        stopped: AtomicBool::new(false),
     };
     run.drive(pool);
     let failed = run.failed.lock().take();
@@ -296,45 +289,36 @@ impl Run<'_> {
     /// Runs everything; the caller's thread is the owner.
     fn drive(&self, pool: &ThreadPool) {
         let owner = std::thread::current().id();
-        while self.left.load(Ordering::Acquire) > 0 && !self.stopped.load(Ordering::Relaxed) {
+        while !self.jobs.all_ended() && !self.jobs.is_stopped() {
             if self.is_worth_sharing() {
                 self.owner_waits.store(false, Ordering::Relaxed);
                 pool.run_together(&|| self.take_part(std::thread::current().id() == owner));
-            } else if let Some(number) = self.next() {
+            } else if let Some(number) = self.jobs.next() {
                 let next = self.run_one(number);
-                self.ready.lock().extend(next);
+                self.jobs.give_back(next);
             } else {
                 return;
             }
         }
     }
 
-    fn next(&self) -> Option<u32> {
-        self.ready.lock().pop()
-    }
-
     /// Whether at least two instructions that take their time are ready.
     fn is_worth_sharing(&self) -> bool {
-        let cost = |number: &u32| self.branches.costs[*number as usize].load(Ordering::Relaxed);
-        let ready = self.ready.lock();
-        ready
-            .iter()
-            .filter(|number| cost(number) >= WORTH_A_THREAD)
-            .count()
-            > 1
+        let cost = |number: u32| self.branches.costs[number as usize].load(Ordering::Relaxed);
+        self.jobs.count_ready(|number| cost(number) >= WORTH_A_THREAD) > 1
     }
 
     /// Runs what is ready, and what becomes ready by that, until nothing is.
     fn take_part(&self, is_owner: bool) {
-        let mut next = self.next();
+        let mut next = self.jobs.next();
         while let Some(number) = next {
             next = self.run_one(number);
             // What follows is the owner's, which can share it with idle threads.
             if !is_owner && self.owner_waits.load(Ordering::Relaxed) {
-                self.ready.lock().extend(next);
+                self.jobs.give_back(next);
                 return;
             }
-            next = next.or_else(|| self.next());
+            next = next.or_else(|| self.jobs.next());
         }
         if is_owner {
             self.owner_waits.store(true, Ordering::Relaxed);
@@ -343,25 +327,16 @@ impl Run<'_> {
 
     /// Runs an instruction; gives one of those that are ready by that, the others go to all.
     fn run_one(&self, number: u32) -> Option<u32> {
-        if self.stopped.load(Ordering::Relaxed) {
+        if self.jobs.is_stopped() {
             return None;
         }
         if let Err(error) = self.execute(number as usize) {
             let node = self.plan.instructions[number as usize].executable.node();
             self.failed.lock().get_or_insert_with(|| at_node(error, node));
-            self.stopped.store(true, Ordering::Relaxed);
+            self.jobs.stop();
             return None;
         }
-        let mut next = None;
-        for &reader in &self.branches.readers[number as usize] {
-            if self.waits[reader as usize].fetch_sub(1, Ordering::AcqRel) == 1
-                && let Some(other) = next.replace(reader)
-            {
-                self.ready.lock().push(other);
-            }
-        }
-        self.left.fetch_sub(1, Ordering::AcqRel);
-        next
+        self.jobs.ended(number)
     }
 
     fn execute(&self, number: usize) -> Result<()> {

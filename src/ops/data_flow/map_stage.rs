@@ -2,7 +2,10 @@
 
 use super::handle;
 use super::stage::{Bounds, bytes_of, finish, place_of};
-use ff_op::{AsyncKernelContext, Gradient, Kernel, KernelContext, Monitor, NodeInfo, Op, Outcome, ResourceManager, Value, shapes};
+use ff_op::{
+    AsyncKernelContext, Gradient, Kernel, KernelContext, Monitor, NodeInfo, Op, Outcome, ResourceManager,
+    Value, shapes,
+};
 use ff_tensor::{Result, Tensor, ensure, status};
 use std::collections::BTreeMap;
 use std::sync::Arc;

@@ -166,11 +166,12 @@ impl Queue {
 
     /// Takes an element if one is there and nobody waits for it.
     pub fn take_now(&self) -> Option<Tuple> {
-        self.monitor
-            .attempt(TAKING, |state| match state.store.len() > self.left || state.closed {
+        self.monitor.attempt(TAKING, |state| {
+            match state.store.len() > self.left || state.closed {
                 true => state.store.pop(),
                 false => None,
-            })
+            }
+        })
     }
 
     /// Puts in the element that `tuple` gives if that can be done at once: none when it has to wait. CANCELLED when the

@@ -4,7 +4,10 @@ use super::handle;
 use super::queue::{Kind, Queue, Wanted};
 use super::rows;
 use super::store::{Store, Tuple};
-use ff_op::{AsyncKernelContext, Gradient, Kernel, KernelContext, NodeInfo, Op, ResourceManager, ShapeContext, Value, shapes};
+use ff_op::{
+    AsyncKernelContext, Gradient, Kernel, KernelContext, NodeInfo, Op, ResourceManager, ShapeContext, Value,
+    shapes,
+};
 use ff_tensor::{Bool, DataType, PartialShape, Result, Tensor, ensure, status};
 use std::sync::Arc;
 

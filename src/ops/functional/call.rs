@@ -1,7 +1,10 @@
 //! Calls of a function.
 
 use super::in_turn;
-use ff_op::{AsyncKernelContext, Callable, FunctionRef, Gradient, HandleShapes, Kernel, KernelContext, KernelHost, Op, ShapeContext};
+use ff_op::{
+    AsyncKernelContext, Callable, FunctionRef, Gradient, HandleShapes, Kernel, KernelContext, KernelHost, Op,
+    ShapeContext,
+};
 use ff_tensor::{PartialShape, Result, Shape, Tensor, bail, ensure, status};
 use std::sync::Arc;
 
@@ -57,14 +60,17 @@ static REMOTE_CALL: Op = Op {
         context.input_with_rank(0, 0)?;
         call_shape(context, &function, 1)
     },
-    kernels: &[Kernel::calls(|context| {
-        let host = context.host();
-        let device = device_of(context.input(0)?, host)?;
-        let function = instantiate(context, context.attrs().func("f")?)?;
-        let arguments = arguments(context, 1)?;
-        let results = function.run(host.on_device(device).unwrap_or(host), arguments)?;
-        set_results(context, results)
-    }, start_remote)],
+    kernels: &[Kernel::calls(
+        |context| {
+            let host = context.host();
+            let device = device_of(context.input(0)?, host)?;
+            let function = instantiate(context, context.attrs().func("f")?)?;
+            let arguments = arguments(context, 1)?;
+            let results = function.run(host.on_device(device).unwrap_or(host), arguments)?;
+            set_results(context, results)
+        },
+        start_remote,
+    )],
     gradient: Gradient::Missing,
     ..Op::WRITES
 };

@@ -19,7 +19,11 @@ static IF: Op = Op {
             let branch = taken(context.input(0)?, context.attrs())?;
             run(context, &branch)
         },
-        |context| in_turn::call(context, 1, |context| taken(context.input(0)?, &context.node.attrs)),
+        |context| {
+            in_turn::call(context, 1, |context| {
+                taken(context.input(0)?, &context.node.attrs)
+            })
+        },
     )],
     lower: Some(|context| {
         let attrs = context.attrs();
@@ -141,7 +145,11 @@ fn run(context: &mut KernelContext, function: &FunctionRef) -> Result<()> {
 
 /// The branch that a condition takes.
 fn taken(condition: &Tensor, attrs: &Attrs) -> Result<FunctionRef> {
-    let branch = if truth(condition)? { "then_branch" } else { "else_branch" };
+    let branch = if truth(condition)? {
+        "then_branch"
+    } else {
+        "else_branch"
+    };
     Ok(attrs.func(branch)?.clone())
 }
 

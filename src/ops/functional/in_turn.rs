@@ -62,12 +62,7 @@ pub fn call(
     match prepare(&context) {
         Ok((callable, arguments)) => {
             let (host, relay) = (context.host.clone(), context.relay.clone());
-            callable.start(
-                host,
-                relay,
-                arguments,
-                Box::new(|results| context.give(results)),
-            );
+            callable.start(host, relay, arguments, Box::new(|results| context.give(results)));
         }
         Err(error) => context.finish(Err(error)),
     }

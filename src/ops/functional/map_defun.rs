@@ -80,7 +80,10 @@ fn start(context: AsyncKernelContext) {
         let attrs = &context.node.attrs;
         let function = context.host.functions().instantiate(attrs.func("f")?)?;
         let inputs = context.tensors_from(0)?;
-        let count = inputs.first().and_then(|input| input.dims().first().copied()).unwrap_or(0) as usize;
+        let count = inputs
+            .first()
+            .and_then(|input| input.dims().first().copied())
+            .unwrap_or(0) as usize;
         let mapped = attrs.types("Targuments")?.len();
         let arguments = (0..count).map(|row| arguments(&inputs, mapped, row));
         Ok((function, arguments.collect::<Result<Vec<_>>>()?))
@@ -103,7 +106,9 @@ fn start(context: AsyncKernelContext) {
     for (row, arguments) in all.into_iter().enumerate() {
         let together = together.clone();
         let returned = move |results| row_ended(&together, row, results);
-        function.clone().start(host.clone(), relay.clone(), arguments, Box::new(returned));
+        function
+            .clone()
+            .start(host.clone(), relay.clone(), arguments, Box::new(returned));
     }
 }
 

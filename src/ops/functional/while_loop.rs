@@ -109,20 +109,27 @@ fn check(node: &NodeInfo, next: &[Tensor], count: usize) -> Result<()> {
 
 /// The loop for functions that may wait.
 fn script(context: &AsyncKernelContext) -> Result<impl in_turn::Script + use<>> {
-    let function = |name| context.host.functions().instantiate(context.node.attrs.func(name)?);
+    let function = |name| {
+        context
+            .host
+            .functions()
+            .instantiate(context.node.attrs.func(name)?)
+    };
     let (condition, body) = (function("cond")?, function("body")?);
     let count = context.inputs.len();
     // The state, while the condition is asked.
     let mut asked: Option<Vec<Tensor>> = None;
-    Ok(move |context: &AsyncKernelContext, results: Vec<Tensor>| match asked.take() {
-        Some(state) => match goes_on(&context.node, &results)? {
-            true => Ok(Next::Call(body.clone(), state)),
-            false => Ok(Next::End(state)),
+    Ok(
+        move |context: &AsyncKernelContext, results: Vec<Tensor>| match asked.take() {
+            Some(state) => match goes_on(&context.node, &results)? {
+                true => Ok(Next::Call(body.clone(), state)),
+                false => Ok(Next::End(state)),
+            },
+            None => {
+                check(&context.node, &results, count)?;
+                asked = Some(results.clone());
+                Ok(Next::Call(condition.clone(), results))
+            }
         },
-        None => {
-            check(&context.node, &results, count)?;
-            asked = Some(results.clone());
-            Ok(Next::Call(condition.clone(), results))
-        }
-    })
+    )
 }

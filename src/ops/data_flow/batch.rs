@@ -3,9 +3,10 @@
 
 use super::stage::finish;
 use super::timer::after;
-use super::wait::{Monitor, Outcome};
 use crate::movement::Writer;
-use ff_op::{AsyncKernelContext, Attrs, DEFAULT_CONTAINER, Gradient, Kernel, Op, ShapeContext, Value};
+use ff_op::{
+    AsyncKernelContext, Attrs, DEFAULT_CONTAINER, Gradient, Kernel, Monitor, Op, Outcome, ShapeContext, Value,
+};
 use ff_tensor::{PartialShape, Result, Shape, Tensor, dim, ensure, status};
 use std::any::Any;
 use std::collections::HashMap;
@@ -262,7 +263,7 @@ fn limits(attrs: &Attrs) -> Result<Limits> {
 
 fn task(context: &AsyncKernelContext, limits: &Limits) -> Result<Task> {
     static NEXT: AtomicI64 = AtomicI64::new(1);
-    let tensors = super::handle::tensors_from(context, 0)?;
+    let tensors = context.tensors_from(0)?;
     let rows = tensors.first().and_then(|tensor| tensor.dims().first()).copied();
     let rows = rows.ok_or_else(|| {
         status!(

@@ -567,7 +567,7 @@ impl OpRunner {
 }
 
 /// Does what goes on later at once, on the thread that asks for it.
-struct NoDriver;
+pub struct NoDriver;
 
 impl ff_op::Relay for NoDriver {
     fn post(&self, work: ff_op::Work) {

@@ -164,6 +164,7 @@ mod tests {
             receiver.start(
                 Vec::new(),
                 step.clone(),
+                Arc::new(crate::testing::NoDriver),
                 Box::new(move |result| drop(sender.send(result))),
             );
             assert!(received.try_recv().is_err(), "{receive} does not wait");

@@ -9,7 +9,7 @@ CTEST := ctest --output-on-failure --no-tests=error
 # nextest where it is installed, else cargo's own runner.
 CARGO_TEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo nextest run || echo test)
 
-.PHONY: demo test ptx bench bench-graphs dist setup reference lint unit package examples differential bindings models clean fuzz fuzz-short check-memory memory-short deny loom
+.PHONY: demo test ptx bench bench-graphs dist setup reference lint unit package examples differential bindings models clean fuzz fuzz-short check-memory memory-short deny loom loom-short
 
 # Installs the package, builds every example against it, hears a melody with a real SavedModel (the notes in words and a
 # picture), and trains a small network.
@@ -121,9 +121,15 @@ MEMCHECK := valgrind --quiet --leak-check=full --errors-for-leak-kinds=definite,
 memory-short: differential
 	tools/check_memory.py build/capi-tests --ours $(PREFIX)/lib --optimized
 
-# Every interleaving (of few threads, with few switches) of the thread pool.
+# Every interleaving (of few threads, with few switches) of what threads share: the pool, the executor's counters, the
+# rendezvous, the queues' monitor, and the letters of runs that wait.
 loom: setup
-	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=build/loom cargo test --release -p ff-kernels --lib loom
+	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=build/loom cargo test --release -p ff-kernels -p ff-op --lib loom
+
+# The same with fewer switches.
+loom-short: setup
+	LOOM_MAX_PREEMPTIONS=2 RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=build/loom \
+	    cargo test --release -p ff-kernels -p ff-op --lib loom
 
 # Licences and sources of dependencies.
 deny:

@@ -5,10 +5,11 @@
 
 use super::*;
 
-/// Runs a body in every interleaving with at most `switches` forced switches.
+/// Runs a body in every interleaving with at most `switches` forced switches, or LOOM_MAX_PREEMPTIONS if that is less.
 fn in_every_order(switches: usize, body: impl Fn() + Sync + Send + 'static) {
     let mut model = loom::model::Builder::new();
-    model.preemption_bound = Some(switches);
+    let most = model.preemption_bound.unwrap_or(switches);
+    model.preemption_bound = Some(most.min(switches));
     model.max_branches = 20_000;
     model.check(body);
 }

@@ -343,7 +343,9 @@ impl Shared {
                     task.work();
                     task.active.fetch_sub(1, Ordering::SeqCst);
                     // From here on `task` may be gone.
-                    if self.waiting_callers.load(Ordering::SeqCst) > 0 {
+                    // Read by a write that changes nothing: a caller that raises the count later sees `active` as it is now,
+                    // whatever the order that the processor gives to loads.
+                    if self.waiting_callers.fetch_add(0, Ordering::SeqCst) > 0 {
                         drop(lock(&self.queue));
                         self.done.notify_all();
                     }

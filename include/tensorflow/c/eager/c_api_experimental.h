@@ -541,7 +541,7 @@ void TFE_OpReset(TFE_Op *op_to_reset,
                  TF_Status *status);
 
 /**
- * The attributes of a call as they are now. They belong to the call, and change with it when this is called again. NULL for
+ * The attributes of a call as they are now. They belong to the call, live as long, and change when this is called again. NULL for
  * NULL.
  */
 TF_CAPI_EXPORT extern

@@ -9,7 +9,7 @@ CTEST := ctest --output-on-failure --no-tests=error
 # nextest where it is installed, else cargo's own runner.
 CARGO_TEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo nextest run || echo test)
 
-.PHONY: demo test ptx bench bench-graphs dist setup reference lint unit package examples differential bindings models clean fuzz fuzz-short check-memory memory-short deny loom loom-short
+.PHONY: demo test ptx bench bench-graphs dist setup reference lint unit package examples differential bindings models clean fuzz fuzz-short check-memory memory-short deny loom loom-short check-threads
 
 # Installs the package, builds every example against it, hears a melody with a real SavedModel (the notes in words and a
 # picture), and trains a small network.
@@ -17,7 +17,7 @@ demo: dist
 	PREFIX=$(PREFIX) tools/demo/run.sh
 
 # Everything that must pass before a change lands.
-test: lint unit ptx package examples differential bindings models fuzz-short memory-short
+test: lint unit ptx package examples differential bindings models fuzz-short memory-short loom-short
 
 # Times and memory beside the reference, in one interleaved run.
 bench: dist reference
@@ -120,6 +120,10 @@ MEMCHECK := valgrind --quiet --leak-check=full --errors-for-leak-kinds=definite,
 # A part of it, on the package.
 memory-short: differential
 	tools/check_memory.py build/capi-tests --ours $(PREFIX)/lib --optimized
+
+# Data races, by ThreadSanitizer; needs a nightly toolchain.
+check-threads: setup
+	tools/check_threads.sh
 
 # Every interleaving (of few threads, with few switches) of what threads share: the pool, the executor's counters, the
 # rendezvous, the queues' monitor, and the letters of runs that wait.

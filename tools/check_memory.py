@@ -8,7 +8,7 @@ with --optimized it is a release, whose code decides on values that are not set 
 only accesses and leaks are looked at. NAMEs are programs ("session") or cases
 ("session/queue"); without any, all that end in reasonable time. tools/valgrind.supp says what is not counted, and why. Races are not
 looked for: the locks of Rust's standard library are futexes, which valgrind's tools do not know, so everything behind them
-is a race to them; `make loom` tries the interleavings instead.
+is a race to them; `make check-threads` and `make loom` look for them.
 Exits with 1 when anything is found, with 77 when valgrind is missing.
 """
 

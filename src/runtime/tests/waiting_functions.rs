@@ -11,9 +11,44 @@ use std::sync::{Arc, mpsc};
 use std::time::Duration;
 
 /// `take(q, x) = x + dequeue(q)`; `keep(q, x) = x`; `deeper(q, x)` takes `x` times by calling itself; `turn(q, i, sum)`
-/// takes in a loop of three turns; `on_rows(row, q)` adds what it takes; `endless(q, x)` has no end.
+/// takes in a loop of three turns; `on_row(row, q)` adds what it takes; `ask` and `answer` are turns of loops that need each other; `endless(q, x)` has no end.
 const GRAPH: &str = r#"
 library {
+  function {
+    signature { name: "below" input_arg { name: "a" type: DT_RESOURCE } input_arg { name: "b" type: DT_RESOURCE }
+      input_arg { name: "i" type: DT_INT32 } input_arg { name: "x" type: DT_FLOAT } output_arg { name: "y" type: DT_BOOL } }
+    node_def { name: "turns" op: "Const" attr { key: "dtype" value { type: DT_INT32 } }
+      attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape { } int_val: 2000 } } } }
+    node_def { name: "less" op: "Less" input: "i" input: "turns:output:0" attr { key: "T" value { type: DT_INT32 } } }
+    ret { key: "y" value: "less:z:0" }
+  }
+  function {
+    signature { name: "ask" input_arg { name: "a" type: DT_RESOURCE } input_arg { name: "b" type: DT_RESOURCE }
+      input_arg { name: "i" type: DT_INT32 } input_arg { name: "x" type: DT_FLOAT } output_arg { name: "c" type: DT_RESOURCE }
+      output_arg { name: "d" type: DT_RESOURCE } output_arg { name: "j" type: DT_INT32 } output_arg { name: "y" type: DT_FLOAT }
+      is_stateful: true }
+    node_def { name: "one" op: "Const" attr { key: "dtype" value { type: DT_INT32 } }
+      attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape { } int_val: 1 } } } }
+    node_def { name: "next" op: "AddV2" input: "i" input: "one:output:0" attr { key: "T" value { type: DT_INT32 } } }
+    node_def { name: "put" op: "QueueEnqueueV2" input: "a" input: "x" attr { key: "Tcomponents" value { list { type: DT_FLOAT } } } }
+    node_def { name: "take" op: "QueueDequeueV2" input: "b" input: "^put" attr { key: "component_types" value { list { type: DT_FLOAT } } } }
+    ret { key: "c" value: "a" } ret { key: "d" value: "b" } ret { key: "j" value: "next:z:0" } ret { key: "y" value: "take:components:0" }
+  }
+  function {
+    signature { name: "answer" input_arg { name: "a" type: DT_RESOURCE } input_arg { name: "b" type: DT_RESOURCE }
+      input_arg { name: "i" type: DT_INT32 } input_arg { name: "x" type: DT_FLOAT } output_arg { name: "c" type: DT_RESOURCE }
+      output_arg { name: "d" type: DT_RESOURCE } output_arg { name: "j" type: DT_INT32 } output_arg { name: "y" type: DT_FLOAT }
+      is_stateful: true control_output: "put" }
+    node_def { name: "one" op: "Const" attr { key: "dtype" value { type: DT_INT32 } }
+      attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape { } int_val: 1 } } } }
+    node_def { name: "next" op: "AddV2" input: "i" input: "one:output:0" attr { key: "T" value { type: DT_INT32 } } }
+    node_def { name: "take" op: "QueueDequeueV2" input: "a" attr { key: "component_types" value { list { type: DT_FLOAT } } } }
+    node_def { name: "step" op: "Cast" input: "one:output:0" attr { key: "SrcT" value { type: DT_INT32 } } attr { key: "DstT" value { type: DT_FLOAT } } }
+    node_def { name: "more" op: "AddV2" input: "take:components:0" input: "step:y:0" attr { key: "T" value { type: DT_FLOAT } } }
+    node_def { name: "put" op: "QueueEnqueueV2" input: "b" input: "more:z:0" attr { key: "Tcomponents" value { list { type: DT_FLOAT } } } }
+    ret { key: "c" value: "a" } ret { key: "d" value: "b" } ret { key: "j" value: "next:z:0" } ret { key: "y" value: "more:z:0" }
+    control_ret { key: "put" value: "put" }
+  }
   function {
     signature { name: "take" input_arg { name: "q" type: DT_RESOURCE } input_arg { name: "x" type: DT_FLOAT }
       output_arg { name: "y" type: DT_FLOAT } is_stateful: true }
@@ -90,6 +125,15 @@ library {
     ret { key: "y" value: "take:y:0" }
   }
 }
+node { name: "a" op: "FIFOQueueV2" attr { key: "component_types" value { list { type: DT_FLOAT } } } attr { key: "capacity" value { i: 1 } } }
+node { name: "b" op: "FIFOQueueV2" attr { key: "component_types" value { list { type: DT_FLOAT } } } attr { key: "capacity" value { i: 1 } } }
+node { name: "asks" op: "While" input: "a" input: "b" input: "zero" input: "x"
+  attr { key: "T" value { list { type: DT_RESOURCE type: DT_RESOURCE type: DT_INT32 type: DT_FLOAT } } }
+  attr { key: "cond" value { func { name: "below" } } } attr { key: "body" value { func { name: "ask" } } } }
+node { name: "answers" op: "While" input: "a" input: "b" input: "zero" input: "x"
+  attr { key: "T" value { list { type: DT_RESOURCE type: DT_RESOURCE type: DT_INT32 type: DT_FLOAT } } }
+  attr { key: "cond" value { func { name: "below" } } } attr { key: "body" value { func { name: "answer" } } } }
+node { name: "both" op: "AddV2" input: "asks:3" input: "answers:3" attr { key: "T" value { type: DT_FLOAT } } }
 node { name: "q" op: "FIFOQueueV2" attr { key: "component_types" value { list { type: DT_FLOAT } } }
   attr { key: "shapes" value { list { shape { } } } } }
 node { name: "x" op: "Placeholder" attr { key: "dtype" value { type: DT_FLOAT } } }
@@ -217,6 +261,13 @@ fn what_fills_the_queue_runs_meanwhile() {
     assert_eq!(alone(("remote", 0), one(1.0), &[2.0, 4.0]), [7.0]);
     assert_eq!(alone(("while", 2), one(1.0), &[2.0, 4.0, 8.0]), [15.0]);
     assert_eq!(alone(("for", 1), one(1.0), &[2.0, 4.0, 8.0]), [15.0]);
+}
+
+/// Two loops that take turns: one asks with a number, the other answers with the next.
+#[test]
+fn loops_wait_for_each_other() {
+    let sum = alone(("both", 0), one(0.0), &[]);
+    assert_eq!(sum, [2.0 * 2000.0]);
 }
 
 #[test]

@@ -4,16 +4,16 @@
 
 #include <stddef.h>
 
+#include "tensorflow/c/tf_status.h"
+
 #ifdef __cplusplus
 extern "C" {
 #endif
 
-struct TF_Status;
-
 /* Compiles a small kernel for this processor, runs it and compares the result; compiles it for NVPTX.
  * status: OK; UNIMPLEMENTED in a library without LLVM; PERMISSION_DENIED where the system allows no compiled code;
  * INTERNAL with what went wrong. */
-extern void FF_CodegenSelfTest(struct TF_Status* status);
+extern void FF_CodegenSelfTest(TF_Status* status);
 
 /* Compiles a signature of a SavedModel ahead of time: writes prefix.o and prefix.h (and prefix.weights, if asked for), which
  * link with libferroflow_aot.a into programs that need no TensorFlow.
@@ -22,13 +22,13 @@ extern void FF_CodegenSelfTest(struct TF_Status* status);
  * status: INVALID_ARGUMENT for inputs without fixed extents and for wrong options; NOT_FOUND for a model or signature that does
  * not exist; UNIMPLEMENTED, naming the node, for what cannot be compiled, and in a library without LLVM. */
 extern void FF_CompileSavedModel(const char* directory, const char* const* tags, int num_tags, const char* signature,
-                                 const char* options, const char* prefix, struct TF_Status* status);
+                                 const char* options, const char* prefix, TF_Status* status);
 
 /* The same for part of a GraphDef of `length` bytes: from the tensors feeds to the tensors fetches, each "node" or
  * "node:output". */
 extern void FF_CompileGraphDef(const void* graph_def, size_t length, const char* const* feeds, int num_feeds,
                                const char* const* fetches, int num_fetches, const char* options, const char* prefix,
-                               struct TF_Status* status);
+                               TF_Status* status);
 
 #ifdef __cplusplus
 }

@@ -17,7 +17,9 @@ for name in $names; do
     if [ "$mode" = --static ]; then
         # Runs where there is no shared library, and does not name one.
         "$output"
-        command -v readelf >/dev/null && readelf -d "$output" | grep tensorflow && exit 1
+        if command -v readelf >/dev/null && readelf -d "$output" | grep tensorflow; then
+            exit 1
+        fi
     else
         LD_LIBRARY_PATH="$prefix/lib" DYLD_LIBRARY_PATH="$prefix/lib" "$output"
     fi

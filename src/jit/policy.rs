@@ -60,22 +60,14 @@ impl Policy {
     };
 
     /// The policy of a session. The environment variable `FF_JIT` (`off`, `auto`, `on`) decides; else the configuration's
-    /// `global_jit_level` and `TF_XLA_FLAGS`, as in TensorFlow. Without any of them, [`Policy::unasked`].
+    /// `global_jit_level` and `TF_XLA_FLAGS`, as in TensorFlow. Without any of them nothing is clustered: evaluated programs
+    /// were measured to take as long as the kernels of their ops.
     pub fn of_session(config: &ConfigProto) -> Policy {
         match environment::text("FF_JIT").as_deref() {
             Some("off" | "0" | "false") => Policy::OFF,
             Some("on" | "1" | "true") => Policy::ON,
             Some("auto") => Policy::AUTO,
             _ => Policy::by_level(config, flags()),
-        }
-    }
-
-    /// What pays, in a library that can make code; evaluated programs were measured to take as long as the kernels of
-    /// their ops.
-    fn unasked() -> Policy {
-        match ff_codegen::version() {
-            Some(_) => Policy::AUTO,
-            None => Policy::OFF,
         }
     }
 
@@ -88,11 +80,8 @@ impl Policy {
             0 => stated,
             level => level,
         };
-        if level < 0 {
+        if level <= 0 || !flags.cpu_global_jit.load(Relaxed) {
             return Policy::OFF;
-        }
-        if level == 0 || !flags.cpu_global_jit.load(Relaxed) {
-            return Policy::unasked();
         }
         let size = |flag: i32| usize::try_from(flag).unwrap_or(0);
         Policy {
@@ -121,16 +110,14 @@ mod tests {
     #[test]
     fn levels_hold_for_processors_only_if_a_flag_says_so() {
         let flags = Flags::default();
-        let unasked = Policy::unasked().mode;
-        let default = Policy::by_level(&ConfigProto::default(), &flags);
-        assert_eq!(default.mode, unasked);
+        assert_eq!(Policy::by_level(&ConfigProto::default(), &flags).mode, Mode::Off);
         assert_eq!(
             Policy::by_level(&config(GlobalJitLevel::Off), &flags).mode,
             Mode::Off
         );
         assert_eq!(
             Policy::by_level(&config(GlobalJitLevel::On2), &flags).mode,
-            unasked
+            Mode::Off
         );
         flags.set("--tf_xla_cpu_global_jit --tf_xla_min_cluster_size=3");
         let policy = Policy::by_level(&config(GlobalJitLevel::On1), &flags);

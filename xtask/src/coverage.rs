@@ -132,7 +132,7 @@ fn row(op: &Op) -> String {
     if has(|body| matches!(body, KernelBody::Native(_))) {
         kernels.push("native");
     }
-    if has(|body| matches!(body, KernelBody::Asynchronous(_))) {
+    if has(|body| matches!(body, KernelBody::Asynchronous { .. })) {
         kernels.push("asynchronous");
     }
     if has(|body| matches!(body, KernelBody::FromLowering)) {

@@ -261,6 +261,28 @@ static void wrong_device(void) {
     fetch("nonsense", finish(description));
 }
 
+/* Soft placement chooses another device of the same job, replica and task; there is none of another. */
+static void placed_elsewhere(void) {
+    static const char* const NAMES[] = {"/job:nowhere/device:CPU:0", "/replica:3/device:CPU:0", "/task:2/device:GPU:0",
+                                        "/job:localhost/device:GPU:3", "/device:CPU:7"};
+    TF_SessionOptions* options = TF_NewSessionOptions();
+    TF_SetConfig(options, "\x38\x01", 2, fresh(status)); /* allow_soft_placement */
+    TF_Output one = float_constant(graph, "one", 1);
+    for (int i = 0; i < N_ELEMENTS(NAMES); ++i) {
+        char name[16];
+        snprintf(name, sizeof name, "n%d", i);
+        TF_OperationDescription* description = TF_NewOperation(graph, "Neg", name);
+        TF_AddInput(description, one);
+        TF_SetDevice(description, NAMES[i]);
+        TF_Output negated = finish(description);
+        TF_Session* soft = TF_NewSession(graph, options, fresh(status));
+        fetch(NAMES[i], negated);
+        run_and_print("soft", soft, NOTHING, NULL, negated, NULL);
+        delete_session(soft);
+    }
+    TF_DeleteSessionOptions(options);
+}
+
 static void conv_nchw(void) {
     const int64_t dims[] = {1, 1, 4, 4}, filter_dims[] = {1, 1, 1, 1};
     float values[16];
@@ -342,6 +364,7 @@ IN_NEW_SESSION(errors_in_kernels)
 IN_NEW_SESSION(shape_of_a_run_time_value)
 IN_NEW_SESSION(placed_on_gpu)
 IN_NEW_SESSION(wrong_device)
+IN_NEW_SESSION(placed_elsewhere)
 IN_NEW_SESSION(conv_nchw)
 IN_NEW_SESSION(evaluate_constant)
 IN_NEW_SESSION(unknown_target)
@@ -366,6 +389,7 @@ static const Case CASES[] = {
     CASE(shape_of_a_run_time_value),
     CASE(placed_on_gpu),
     CASE(wrong_device),
+    CASE(placed_elsewhere),
     CASE(conv_nchw),
     CASE(evaluate_constant),
     CASE(unknown_target),

@@ -3,6 +3,7 @@
 use crate::eager_context::{ContextState, TFE_ContextDevicePlacementPolicy};
 use crate::eager_op::TFE_Op;
 use crate::eager_tensor::{Content, TFE_TensorHandle};
+use ff_graph::DeviceSpec;
 use ff_runtime::{Call, DeviceName, EagerTensor};
 use ff_tensor::{DataType, Result, bail, ensure, status};
 use smallvec::SmallVec;
@@ -117,14 +118,26 @@ fn place(state: &ContextState, name: DeviceName) -> Result<DeviceName> {
             state.places.write().insert(name.address(), found);
             Ok(found)
         }
-        Err(_) if state.context.soft_placement() => Ok(DeviceName::host()),
+        Err(_) if state.context.soft_placement() && is_here(state, name) => Ok(DeviceName::host()),
         Err(_) => bail!(
             InvalidArgument,
-            "Could not satisfy device specification '{}'. enable_soft_placement=0. Supported device types [CPU]. All available devices [{}].",
+            "Could not satisfy device specification '{}'. enable_soft_placement={}. Supported device types [CPU]. All available devices [{}].",
             name.as_str(),
+            u8::from(state.context.soft_placement()),
             state.context.device_names().join(", ")
         ),
     }
+}
+
+/// Whether a name is of a job, replica and task that the context has devices of: soft placement chooses among those.
+fn is_here(state: &ContextState, name: DeviceName) -> bool {
+    let Some(mut asked) = DeviceSpec::parse(name.as_str()) else {
+        return false;
+    };
+    (asked.kind, asked.id) = (None, None);
+    let names = state.context.device_names();
+    let mut devices = names.iter().filter_map(|name| DeviceSpec::parse(name));
+    devices.any(|device| asked.fits(&device))
 }
 
 /// INVALID_ARGUMENT when an input is on another device and the policy does not let it be copied.

@@ -27,7 +27,7 @@ pub extern "C" fn TFE_MonitoringCounterCellValue(cell: Handle<TFE_MonitoringCoun
     quiet(0, || Ok(given(cell, "cell")?.value.load(Ordering::Relaxed)))
 }
 
-/// A counter without labels.
+/// A counter without labels. Any thread may use it at any time.
 pub struct TFE_MonitoringCounter0 {
     metric: Metric<TFE_MonitoringCounterCell>,
 }
@@ -63,7 +63,7 @@ pub extern "C" fn TFE_MonitoringGetCellCounter0(
     cell_of(counter.map(|counter| &counter.metric), &[])
 }
 
-/// A counter with one label.
+/// A counter with one label. Any thread may use it at any time.
 pub struct TFE_MonitoringCounter1 {
     metric: Metric<TFE_MonitoringCounterCell>,
 }
@@ -101,7 +101,7 @@ pub extern "C" fn TFE_MonitoringGetCellCounter1(
     cell_of(counter.map(|counter| &counter.metric), &[label1])
 }
 
-/// A counter with two labels.
+/// A counter with two labels. Any thread may use it at any time.
 pub struct TFE_MonitoringCounter2 {
     metric: Metric<TFE_MonitoringCounterCell>,
 }

@@ -27,7 +27,7 @@ pub extern "C" fn TFE_MonitoringIntGaugeCellValue(cell: Handle<TFE_MonitoringInt
     quiet(0, || Ok(given(cell, "cell")?.value.load(Ordering::Relaxed)))
 }
 
-/// A gauge without labels.
+/// A gauge without labels. Any thread may use it at any time.
 pub struct TFE_MonitoringIntGauge0 {
     metric: Metric<TFE_MonitoringIntGaugeCell>,
 }
@@ -63,7 +63,7 @@ pub extern "C" fn TFE_MonitoringGetCellIntGauge0(
     cell_of(gauge.map(|gauge| &gauge.metric), &[])
 }
 
-/// A gauge with one label.
+/// A gauge with one label. Any thread may use it at any time.
 pub struct TFE_MonitoringIntGauge1 {
     metric: Metric<TFE_MonitoringIntGaugeCell>,
 }
@@ -101,7 +101,7 @@ pub extern "C" fn TFE_MonitoringGetCellIntGauge1(
     cell_of(gauge.map(|gauge| &gauge.metric), &[label1])
 }
 
-/// A gauge with two labels.
+/// A gauge with two labels. Any thread may use it at any time.
 pub struct TFE_MonitoringIntGauge2 {
     metric: Metric<TFE_MonitoringIntGaugeCell>,
 }
@@ -165,7 +165,7 @@ pub extern "C" fn TFE_MonitoringBoolGaugeCellValue(cell: Handle<TFE_MonitoringBo
     quiet(false, || Ok(given(cell, "cell")?.value.load(Ordering::Relaxed)))
 }
 
-/// A gauge without labels.
+/// A gauge without labels. Any thread may use it at any time.
 pub struct TFE_MonitoringBoolGauge0 {
     metric: Metric<TFE_MonitoringBoolGaugeCell>,
 }
@@ -201,7 +201,7 @@ pub extern "C" fn TFE_MonitoringGetCellBoolGauge0(
     cell_of(gauge.map(|gauge| &gauge.metric), &[])
 }
 
-/// A gauge with one label.
+/// A gauge with one label. Any thread may use it at any time.
 pub struct TFE_MonitoringBoolGauge1 {
     metric: Metric<TFE_MonitoringBoolGaugeCell>,
 }
@@ -239,7 +239,7 @@ pub extern "C" fn TFE_MonitoringGetCellBoolGauge1(
     cell_of(gauge.map(|gauge| &gauge.metric), &[label1])
 }
 
-/// A gauge with two labels.
+/// A gauge with two labels. Any thread may use it at any time.
 pub struct TFE_MonitoringBoolGauge2 {
     metric: Metric<TFE_MonitoringBoolGaugeCell>,
 }

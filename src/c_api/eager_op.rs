@@ -209,7 +209,7 @@ pub extern "C" fn TFE_OpGetName(op: Option<&TFE_Op>, status: Option<&mut TF_Stat
     guard_or(status, null(), || Ok(given(op, "op")?.op.name.as_ptr()))
 }
 
-/// The context that the call was made with.
+/// The context that the call was made with; it belongs to who made it.
 #[unsafe(no_mangle)]
 pub extern "C" fn TFE_OpGetContext(op: Option<&TFE_Op>, status: Option<&mut TF_Status>) -> *mut TFE_Context {
     guard_or(status, null_mut(), || Ok(given(op, "op")?.handle))

@@ -102,7 +102,7 @@ pub extern "C" fn TFE_MonitoringDeleteBuckets(buckets: Option<Box<TFE_Monitoring
     });
 }
 
-/// A sampler without labels.
+/// A sampler without labels. Any thread may use it at any time.
 pub struct TFE_MonitoringSampler0 {
     metric: Metric<TFE_MonitoringSamplerCell>,
 }
@@ -142,7 +142,7 @@ pub extern "C" fn TFE_MonitoringGetCellSampler0(
     cell_of(sampler.map(|sampler| &sampler.metric), &[])
 }
 
-/// A sampler with one label.
+/// A sampler with one label. Any thread may use it at any time.
 pub struct TFE_MonitoringSampler1 {
     metric: Metric<TFE_MonitoringSamplerCell>,
 }
@@ -184,7 +184,7 @@ pub extern "C" fn TFE_MonitoringGetCellSampler1(
     cell_of(sampler.map(|sampler| &sampler.metric), &[label1])
 }
 
-/// A sampler with two labels.
+/// A sampler with two labels. Any thread may use it at any time.
 pub struct TFE_MonitoringSampler2 {
     metric: Metric<TFE_MonitoringSamplerCell>,
 }

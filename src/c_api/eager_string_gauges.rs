@@ -35,7 +35,7 @@ pub extern "C" fn TFE_MonitoringStringGaugeCellValue(
     });
 }
 
-/// A gauge without labels.
+/// A gauge without labels. Any thread may use it at any time.
 pub struct TFE_MonitoringStringGauge0 {
     metric: Metric<TFE_MonitoringStringGaugeCell>,
 }
@@ -71,7 +71,7 @@ pub extern "C" fn TFE_MonitoringGetCellStringGauge0(
     cell_of(gauge.map(|gauge| &gauge.metric), &[])
 }
 
-/// A gauge with one label.
+/// A gauge with one label. Any thread may use it at any time.
 pub struct TFE_MonitoringStringGauge1 {
     metric: Metric<TFE_MonitoringStringGaugeCell>,
 }
@@ -112,7 +112,7 @@ pub extern "C" fn TFE_MonitoringGetCellStringGauge1(
     cell_of(gauge.map(|gauge| &gauge.metric), &[label1])
 }
 
-/// A gauge with two labels.
+/// A gauge with two labels. Any thread may use it at any time.
 pub struct TFE_MonitoringStringGauge2 {
     metric: Metric<TFE_MonitoringStringGaugeCell>,
 }
@@ -155,7 +155,7 @@ pub extern "C" fn TFE_MonitoringGetCellStringGauge2(
     cell_of(gauge.map(|gauge| &gauge.metric), &[label1, label2])
 }
 
-/// A gauge with three labels.
+/// A gauge with three labels. Any thread may use it at any time.
 pub struct TFE_MonitoringStringGauge3 {
     metric: Metric<TFE_MonitoringStringGaugeCell>,
 }
@@ -200,7 +200,7 @@ pub extern "C" fn TFE_MonitoringGetCellStringGauge3(
     cell_of(gauge.map(|gauge| &gauge.metric), &[label1, label2, label3])
 }
 
-/// A gauge with four labels.
+/// A gauge with four labels. Any thread may use it at any time.
 pub struct TFE_MonitoringStringGauge4 {
     metric: Metric<TFE_MonitoringStringGaugeCell>,
 }

@@ -36,7 +36,7 @@ pub enum Content {
     Packed(Arc<Vec<TFE_TensorHandle>>),
 }
 
-/// Extents of a tensor as its device has it.
+/// Extents of a tensor as its device has it. Threads may read them at the same time.
 pub struct TFE_TensorDebugInfo {
     shape: Shape,
 }

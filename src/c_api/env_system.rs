@@ -109,7 +109,7 @@ pub extern "C" fn TF_JoinThread(thread: Option<Box<TF_Thread>>) {
     });
 }
 
-/// Loads a shared library, which stays loaded. NULL with NOT_FOUND, and what the system says, when it cannot be loaded.
+/// Loads a shared library, which stays loaded: the handle is not to be freed. NULL with NOT_FOUND, and what the system says, when it cannot be loaded.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_LoadSharedLibrary(
     library_filename: Text,
@@ -121,7 +121,7 @@ pub extern "C" fn TF_LoadSharedLibrary(
     })
 }
 
-/// The address of a symbol in a library that `TF_LoadSharedLibrary` gave. NULL with NOT_FOUND when it has none of this name.
+/// The address of a symbol in a library that `TF_LoadSharedLibrary` gave, valid as long as the process. NULL with NOT_FOUND when it has none of this name.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_GetSymbolFromLibrary(
     handle: *mut c_void,

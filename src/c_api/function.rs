@@ -21,7 +21,7 @@ pub struct TF_Function {
     name: CString,
 }
 
-/// Options of functions: there are none yet.
+/// Options of functions: there are none yet. Threads may read them at the same time.
 pub struct TF_FunctionOptions {
     _private: [u8; 0],
 }

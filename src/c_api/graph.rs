@@ -220,7 +220,7 @@ pub extern "C" fn TF_GraphGetTensorShape(
     });
 }
 
-/// The operation with this name; NULL when there is none.
+/// The operation with this name, which belongs to the graph; NULL when there is none.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_GraphOperationByName(graph: Handle<TF_Graph>, oper_name: Text) -> *mut TF_Operation {
     quiet(null_mut(), || {
@@ -230,7 +230,8 @@ pub extern "C" fn TF_GraphOperationByName(graph: Handle<TF_Graph>, oper_name: Te
     })
 }
 
-/// Goes through the operations: start with `*pos` 0 and call until NULL comes. Operations added meanwhile are seen.
+/// Goes through the operations, which belong to the graph: start with `*pos` 0 and call until NULL comes. Operations added
+/// meanwhile are seen.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_GraphNextOperation(
     graph: Handle<TF_Graph>,

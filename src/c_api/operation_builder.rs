@@ -43,8 +43,8 @@ pub(crate) fn change(
     });
 }
 
-/// Starts an operation of type `op_type` named `oper_name`; `TF_FinishOperation` adds it to the graph. NULL for a NULL
-/// graph.
+/// Starts an operation of type `op_type` named `oper_name`; `TF_FinishOperation` adds it to the graph and frees the
+/// description. NULL for a NULL graph.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_NewOperation(
     graph: Handle<TF_Graph>,

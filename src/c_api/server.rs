@@ -8,10 +8,11 @@ use ff_proto::ServerDef;
 use ff_tensor::{Result, bail};
 use std::ffi::c_char;
 
-/// An in-process server. There is none yet.
+/// An in-process server. There is none yet. Any thread may use it at any time.
 pub enum TF_Server {}
 
-/// Servers are not implemented: NULL with UNIMPLEMENTED, or INVALID_ARGUMENT for bytes that are no `ServerDef`.
+/// Servers are not implemented: NULL with UNIMPLEMENTED, or INVALID_ARGUMENT for bytes that are no `ServerDef`. A server
+/// would be freed with `TF_DeleteServer`.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_NewServer(
     proto: Blob,
@@ -47,7 +48,7 @@ pub extern "C" fn TF_ServerJoin(_server: Handle<TF_Server>, status: Option<&mut 
     no_server(status);
 }
 
-/// The target for `TF_SetTarget` by which sessions reach a server; NULL for NULL.
+/// The target for `TF_SetTarget` by which sessions reach a server; it belongs to the server. NULL for NULL.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_ServerTarget(_server: Handle<TF_Server>) -> *const c_char {
     std::ptr::null()

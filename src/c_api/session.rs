@@ -70,7 +70,7 @@ pub(crate) fn run_options(buffer: Option<&TF_Buffer>) -> Result<Option<RunOption
 
 /// Loads the SavedModel in `export_dir` whose tags are exactly `tags`: its graph into `graph`, which must be empty, and a
 /// session with its variables restored and its tables initialised. `meta_graph_def`, if given, receives the serialized
-/// `MetaGraphDef`: signatures and the like.
+/// `MetaGraphDef`: signatures and the like. Free the session with `TF_DeleteSession`.
 ///
 /// NULL with NOT_FOUND when there is no such model, INVALID_ARGUMENT for a graph that is not empty, or the error of what
 /// failed.

@@ -53,7 +53,7 @@ pub extern "C" fn TF_StringAssignView(dst: Option<&mut TF_TString>, src: Array<c
     });
 }
 
-/// The bytes of a string; NULL for NULL. Those of the small and large forms end with a zero byte.
+/// The bytes of a string, which belong to it; NULL for NULL. Those of the small and large forms end with a zero byte.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_StringGetDataPointer(tstr: Option<&TF_TString>) -> *const c_char {
     quiet(std::ptr::null(), || Ok(given(tstr, "tstr")?.data_ptr().cast()))

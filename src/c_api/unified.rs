@@ -311,7 +311,8 @@ pub extern "C" fn TF_OutputListNumOutputs(o: Handle<TF_OutputList>) -> c_int {
     o.map_or(0, |list| c_count(list.outputs.len()))
 }
 
-/// A tensor of the list; NULL when there is none.
+/// A tensor of the list, which does not belong to the list: free it with `TF_DeleteAbstractTensor`, once. NULL when there is
+/// none.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_OutputListGet(o: Handle<TF_OutputList>, i: c_int) -> *mut TF_AbstractTensor {
     let index = usize::try_from(i).unwrap_or(usize::MAX);

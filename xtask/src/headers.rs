@@ -30,7 +30,8 @@ struct Header {
 const HEADERS: &[Header] = &[
     Header {
         path: "xla/tsl/c/tsl_status.h",
-        about: "The outcome of a call.",
+        about: "The outcome of a call. A status belongs to who made it: one thread at a time may change it, or be in a call that \
+                does; threads may read it at the same time. The functions here cannot fail.",
         includes: (&[], &[]),
         sources: &["tsl_status"],
         exclude: &[],
@@ -39,7 +40,8 @@ const HEADERS: &[Header] = &[
     },
     Header {
         path: "tensorflow/c/tf_status.h",
-        about: "The outcome of a call, under TensorFlow's own names.",
+        about: "The outcome of a call, under TensorFlow's own names. A status belongs to who made it: one thread at a time may \
+                change it, or be in a call that does; threads may read it at the same time. The functions here cannot fail.",
         includes: (&[], &["tensorflow/c/c_api_macros.h", "xla/tsl/c/tsl_status.h"]),
         sources: &["status"],
         exclude: &[],
@@ -108,8 +110,7 @@ const HEADERS: &[Header] = &[
     Header {
         path: "tensorflow/c/c_api.h",
         about: "Graphs, operations, functions, sessions, SavedModels, libraries. Handles are pointers to what only the \
-                library sees into; deleting NULL is harmless. A function that takes a TF_Status sets it on every call: to \
-                OK, or to the error.",
+                library sees into; deleting NULL is harmless.",
         includes: (
             &["stdbool.h", "stddef.h", "stdint.h"],
             &[
@@ -154,7 +155,7 @@ const HEADERS: &[Header] = &[
     Header {
         path: "tensorflow/c/eager/c_api.h",
         about: "Ops executed one by one, without a graph. Handles are pointers to what only the library sees into; deleting \
-                NULL is harmless. A function that takes a TF_Status sets it on every call: to OK, or to the error.",
+                NULL is harmless.",
         includes: (
             &["stddef.h", "stdint.h"],
             &["tensorflow/c/c_api.h", "tensorflow/c/c_api_macros.h"],
@@ -392,7 +393,7 @@ fn config(header: &Header, extra: Option<String>) -> cbindgen::Config {
         sys_includes: owned(header.includes.0),
         includes: owned(header.includes.1),
         include_guard: Some(format!("{guard}_")),
-        header: Some(comment(header.about)),
+        header: Some(comment(&format!("{}{}", header.about, rules(header)))),
         after_includes: extra,
         line_length: 120,
         ..cbindgen::Config::default()
@@ -409,6 +410,17 @@ fn config(header: &Header, extra: Option<String>) -> cbindgen::Config {
     config.export.exclude = owned(header.exclude);
     config.export.include = owned(header.include);
     config
+}
+
+/// What holds for all functions of a header. A status has rules of its own.
+#[cfg(feature = "headers")]
+fn rules(header: &Header) -> &'static str {
+    if header.path.ends_with("_status.h") || header.path.ends_with("type.h") {
+        return "";
+    }
+    " Any thread may call any function; which objects threads may share is said at each type, and none may be in use when it is \
+     deleted. Text and arrays that are passed in belong to the caller and are read during the call only, unless a comment says \
+     otherwise. A function that takes a TF_Status sets it on every call: to OK, or to the error."
 }
 
 #[cfg(feature = "headers")]

@@ -3,6 +3,7 @@
 mod coverage;
 mod diff;
 mod dist;
+mod header_comments;
 mod headers;
 mod tidy;
 mod tools;

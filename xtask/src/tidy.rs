@@ -45,6 +45,7 @@ pub fn run(_arguments: &[String]) -> Result<(), String> {
     }
     check_layers(&root, &mut findings)?;
     check_dependencies(&root, &mut findings)?;
+    crate::header_comments::check(&root, &mut findings)?;
     for finding in &findings {
         println!("{finding}");
     }

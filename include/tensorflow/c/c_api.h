@@ -1,6 +1,8 @@
 /* Graphs, operations, functions, sessions, SavedModels, libraries. Handles are pointers to what only the library
- * sees into; deleting NULL is harmless. A function that takes a TF_Status sets it on every call: to OK, or to the
- * error.
+ * sees into; deleting NULL is harmless. Any thread may call any function; which objects threads may share is said at
+ * each type, and none may be in use when it is deleted. Text and arrays that are passed in belong to the caller and
+ * are read during the call only, unless a comment says otherwise. A function that takes a TF_Status sets it on every
+ * call: to OK, or to the error.
  *
  * Written by `cargo xtask headers` from the sources of the library. */
 
@@ -40,7 +42,7 @@ typedef struct TF_DeviceList TF_DeviceList;
 typedef struct TF_Function TF_Function;
 
 /**
- * Options of functions: there are none yet.
+ * Options of functions: there are none yet. Threads may read them at the same time.
  */
 typedef struct TF_FunctionOptions TF_FunctionOptions;
 
@@ -76,7 +78,7 @@ typedef struct TF_Operation TF_Operation;
 typedef struct TF_OperationDescription TF_OperationDescription;
 
 /**
- * An in-process server. There is none yet.
+ * An in-process server. There is none yet. Any thread may use it at any time.
  */
 typedef struct TF_Server TF_Server;
 
@@ -281,14 +283,17 @@ void TF_GraphGetTensorShape(TF_Graph *graph,
                             TF_Status *status);
 
 /**
- * The operation with this name; NULL when there is none.
+ * The operation with this name, which belongs to the graph; NULL when there is none.
  */
 TF_CAPI_EXPORT extern TF_Operation *TF_GraphOperationByName(TF_Graph *graph, const char *oper_name);
 
 /**
- * Goes through the operations: start with `*pos` 0 and call until NULL comes. Operations added meanwhile are seen.
+ * Goes through the operations, which belong to the graph: start with `*pos` 0 and call until NULL comes. Operations added
+ * meanwhile are seen.
  */
-TF_CAPI_EXPORT extern TF_Operation *TF_GraphNextOperation(TF_Graph *graph, size_t *pos);
+TF_CAPI_EXPORT extern
+TF_Operation *TF_GraphNextOperation(TF_Graph *graph,
+                                           size_t *pos);
 
 /**
  * Writes the graph as a serialized `GraphDef` into an empty buffer.
@@ -320,8 +325,8 @@ unsigned char TF_TryEvaluateConstant(TF_Graph *graph,
                                      TF_Status *status);
 
 /**
- * Starts an operation of type `op_type` named `oper_name`; `TF_FinishOperation` adds it to the graph. NULL for a NULL
- * graph.
+ * Starts an operation of type `op_type` named `oper_name`; `TF_FinishOperation` adds it to the graph and frees the
+ * description. NULL for a NULL graph.
  */
 TF_CAPI_EXPORT extern
 TF_OperationDescription *TF_NewOperation(TF_Graph *graph,
@@ -1205,7 +1210,7 @@ TF_Session *TF_NewSession(TF_Graph *graph,
 /**
  * Loads the SavedModel in `export_dir` whose tags are exactly `tags`: its graph into `graph`, which must be empty, and a
  * session with its variables restored and its tables initialised. `meta_graph_def`, if given, receives the serialized
- * `MetaGraphDef`: signatures and the like.
+ * `MetaGraphDef`: signatures and the like. Free the session with `TF_DeleteSession`.
  *
  * NULL with NOT_FOUND when there is no such model, INVALID_ARGUMENT for a graph that is not empty, or the error of what
  * failed.
@@ -1513,7 +1518,8 @@ TF_Buffer *TF_ApiDefMapGet(TF_ApiDefMap *api_def_map,
                            TF_Status *status);
 
 /**
- * Servers are not implemented: NULL with UNIMPLEMENTED, or INVALID_ARGUMENT for bytes that are no `ServerDef`.
+ * Servers are not implemented: NULL with UNIMPLEMENTED, or INVALID_ARGUMENT for bytes that are no `ServerDef`. A server
+ * would be freed with `TF_DeleteServer`.
  */
 TF_CAPI_EXPORT extern TF_Server *TF_NewServer(const void *proto, size_t proto_len, TF_Status *status);
 
@@ -1533,7 +1539,7 @@ TF_CAPI_EXPORT extern void TF_ServerStop(TF_Server *server, TF_Status *status);
 TF_CAPI_EXPORT extern void TF_ServerJoin(TF_Server *server, TF_Status *status);
 
 /**
- * The target for `TF_SetTarget` by which sessions reach a server; NULL for NULL.
+ * The target for `TF_SetTarget` by which sessions reach a server; it belongs to the server. NULL for NULL.
  */
 TF_CAPI_EXPORT extern const char *TF_ServerTarget(TF_Server *server);
 

@@ -1,4 +1,7 @@
-/* Files, time, threads and shared libraries.
+/* Files, time, threads and shared libraries. Any thread may call any function; which objects threads may share is
+ * said at each type, and none may be in use when it is deleted. Text and arrays that are passed in belong to the
+ * caller and are read during the call only, unless a comment says otherwise. A function that takes a TF_Status sets
+ * it on every call: to OK, or to the error.
  *
  * Written by `cargo xtask headers` from the sources of the library. */
 
@@ -181,12 +184,14 @@ TF_Thread *TF_StartThread(const TF_ThreadOptions *options,
 TF_CAPI_EXPORT extern void TF_JoinThread(TF_Thread *thread);
 
 /**
- * Loads a shared library, which stays loaded. NULL with NOT_FOUND, and what the system says, when it cannot be loaded.
+ * Loads a shared library, which stays loaded: the handle is not to be freed. NULL with NOT_FOUND, and what the system says, when it cannot be loaded.
  */
-TF_CAPI_EXPORT extern void *TF_LoadSharedLibrary(const char *library_filename, TF_Status *status);
+TF_CAPI_EXPORT extern
+void *TF_LoadSharedLibrary(const char *library_filename,
+                           TF_Status *status);
 
 /**
- * The address of a symbol in a library that `TF_LoadSharedLibrary` gave. NULL with NOT_FOUND when it has none of this name.
+ * The address of a symbol in a library that `TF_LoadSharedLibrary` gave, valid as long as the process. NULL with NOT_FOUND when it has none of this name.
  */
 TF_CAPI_EXPORT extern
 void *TF_GetSymbolFromLibrary(void *handle,

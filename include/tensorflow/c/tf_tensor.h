@@ -1,4 +1,7 @@
-/* Tensors.
+/* Tensors. Any thread may call any function; which objects threads may share is said at each type, and none may be
+ * in use when it is deleted. Text and arrays that are passed in belong to the caller and are read during the call
+ * only, unless a comment says otherwise. A function that takes a TF_Status sets it on every call: to OK, or to the
+ * error.
  *
  * Written by `cargo xtask headers` from the sources of the library. */
 

@@ -1,4 +1,7 @@
-/* String elements through functions; the inline ones of ctstring.h do the same without calls.
+/* String elements through functions; the inline ones of ctstring.h do the same without calls. Any thread may call
+ * any function; which objects threads may share is said at each type, and none may be in use when it is deleted.
+ * Text and arrays that are passed in belong to the caller and are read during the call only, unless a comment says
+ * otherwise. A function that takes a TF_Status sets it on every call: to OK, or to the error.
  *
  * Written by `cargo xtask headers` from the sources of the library. */
 
@@ -29,7 +32,7 @@ TF_CAPI_EXPORT extern void TF_StringCopy(TF_TString *dst, const char *src, size_
 TF_CAPI_EXPORT extern void TF_StringAssignView(TF_TString *dst, const char *src, size_t size);
 
 /**
- * The bytes of a string; NULL for NULL. Those of the small and large forms end with a zero byte.
+ * The bytes of a string, which belong to it; NULL for NULL. Those of the small and large forms end with a zero byte.
  */
 TF_CAPI_EXPORT extern const char *TF_StringGetDataPointer(const TF_TString *tstr);
 

@@ -1,5 +1,8 @@
 /* Ops executed one by one, without a graph. Handles are pointers to what only the library sees into; deleting NULL
- * is harmless. A function that takes a TF_Status sets it on every call: to OK, or to the error.
+ * is harmless. Any thread may call any function; which objects threads may share is said at each type, and none may
+ * be in use when it is deleted. Text and arrays that are passed in belong to the caller and are read during the call
+ * only, unless a comment says otherwise. A function that takes a TF_Status sets it on every call: to OK, or to the
+ * error.
  *
  * Written by `cargo xtask headers` from the sources of the library. */
 
@@ -50,7 +53,7 @@ typedef struct TFE_ContextOptions TFE_ContextOptions;
 typedef struct TFE_Op TFE_Op;
 
 /**
- * Extents of a tensor as its device has it.
+ * Extents of a tensor as its device has it. Threads may read them at the same time.
  */
 typedef struct TFE_TensorDebugInfo TFE_TensorDebugInfo;
 
@@ -314,7 +317,7 @@ TF_CAPI_EXPORT extern void TFE_DeleteOp(TFE_Op *op);
 TF_CAPI_EXPORT extern const char *TFE_OpGetName(const TFE_Op *op, TF_Status *status);
 
 /**
- * The context that the call was made with.
+ * The context that the call was made with; it belongs to who made it.
  */
 TF_CAPI_EXPORT extern TFE_Context *TFE_OpGetContext(const TFE_Op *op, TF_Status *status);
 

@@ -1,5 +1,8 @@
 /* More of ops executed one by one: executors, cancellation, metrics, devices of the program, memory of handles,
- * settings of contexts.
+ * settings of contexts. Any thread may call any function; which objects threads may share is said at each type, and
+ * none may be in use when it is deleted. Text and arrays that are passed in belong to the caller and are read during
+ * the call only, unless a comment says otherwise. A function that takes a TF_Status sets it on every call: to OK, or
+ * to the error.
  *
  * Written by `cargo xtask headers` from the sources of the library. */
 
@@ -78,17 +81,17 @@ typedef struct TFE_CancellationManager TFE_CancellationManager;
 typedef struct TFE_Executor TFE_Executor;
 
 /**
- * A gauge without labels.
+ * A gauge without labels. Any thread may use it at any time.
  */
 typedef struct TFE_MonitoringBoolGauge0 TFE_MonitoringBoolGauge0;
 
 /**
- * A gauge with one label.
+ * A gauge with one label. Any thread may use it at any time.
  */
 typedef struct TFE_MonitoringBoolGauge1 TFE_MonitoringBoolGauge1;
 
 /**
- * A gauge with two labels.
+ * A gauge with two labels. Any thread may use it at any time.
  */
 typedef struct TFE_MonitoringBoolGauge2 TFE_MonitoringBoolGauge2;
 
@@ -103,17 +106,17 @@ typedef struct TFE_MonitoringBoolGaugeCell TFE_MonitoringBoolGaugeCell;
 typedef struct TFE_MonitoringBuckets TFE_MonitoringBuckets;
 
 /**
- * A counter without labels.
+ * A counter without labels. Any thread may use it at any time.
  */
 typedef struct TFE_MonitoringCounter0 TFE_MonitoringCounter0;
 
 /**
- * A counter with one label.
+ * A counter with one label. Any thread may use it at any time.
  */
 typedef struct TFE_MonitoringCounter1 TFE_MonitoringCounter1;
 
 /**
- * A counter with two labels.
+ * A counter with two labels. Any thread may use it at any time.
  */
 typedef struct TFE_MonitoringCounter2 TFE_MonitoringCounter2;
 
@@ -123,17 +126,17 @@ typedef struct TFE_MonitoringCounter2 TFE_MonitoringCounter2;
 typedef struct TFE_MonitoringCounterCell TFE_MonitoringCounterCell;
 
 /**
- * A gauge without labels.
+ * A gauge without labels. Any thread may use it at any time.
  */
 typedef struct TFE_MonitoringIntGauge0 TFE_MonitoringIntGauge0;
 
 /**
- * A gauge with one label.
+ * A gauge with one label. Any thread may use it at any time.
  */
 typedef struct TFE_MonitoringIntGauge1 TFE_MonitoringIntGauge1;
 
 /**
- * A gauge with two labels.
+ * A gauge with two labels. Any thread may use it at any time.
  */
 typedef struct TFE_MonitoringIntGauge2 TFE_MonitoringIntGauge2;
 
@@ -143,17 +146,17 @@ typedef struct TFE_MonitoringIntGauge2 TFE_MonitoringIntGauge2;
 typedef struct TFE_MonitoringIntGaugeCell TFE_MonitoringIntGaugeCell;
 
 /**
- * A sampler without labels.
+ * A sampler without labels. Any thread may use it at any time.
  */
 typedef struct TFE_MonitoringSampler0 TFE_MonitoringSampler0;
 
 /**
- * A sampler with one label.
+ * A sampler with one label. Any thread may use it at any time.
  */
 typedef struct TFE_MonitoringSampler1 TFE_MonitoringSampler1;
 
 /**
- * A sampler with two labels.
+ * A sampler with two labels. Any thread may use it at any time.
  */
 typedef struct TFE_MonitoringSampler2 TFE_MonitoringSampler2;
 
@@ -163,27 +166,27 @@ typedef struct TFE_MonitoringSampler2 TFE_MonitoringSampler2;
 typedef struct TFE_MonitoringSamplerCell TFE_MonitoringSamplerCell;
 
 /**
- * A gauge without labels.
+ * A gauge without labels. Any thread may use it at any time.
  */
 typedef struct TFE_MonitoringStringGauge0 TFE_MonitoringStringGauge0;
 
 /**
- * A gauge with one label.
+ * A gauge with one label. Any thread may use it at any time.
  */
 typedef struct TFE_MonitoringStringGauge1 TFE_MonitoringStringGauge1;
 
 /**
- * A gauge with two labels.
+ * A gauge with two labels. Any thread may use it at any time.
  */
 typedef struct TFE_MonitoringStringGauge2 TFE_MonitoringStringGauge2;
 
 /**
- * A gauge with three labels.
+ * A gauge with three labels. Any thread may use it at any time.
  */
 typedef struct TFE_MonitoringStringGauge3 TFE_MonitoringStringGauge3;
 
 /**
- * A gauge with four labels.
+ * A gauge with four labels. Any thread may use it at any time.
  */
 typedef struct TFE_MonitoringStringGauge4 TFE_MonitoringStringGauge4;
 

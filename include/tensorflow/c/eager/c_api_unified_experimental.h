@@ -1,4 +1,7 @@
-/* One way to execute ops and to trace them into functions.
+/* One way to execute ops and to trace them into functions. Any thread may call any function; which objects threads
+ * may share is said at each type, and none may be in use when it is deleted. Text and arrays that are passed in
+ * belong to the caller and are read during the call only, unless a comment says otherwise. A function that takes a
+ * TF_Status sets it on every call: to OK, or to the error.
  *
  * Written by `cargo xtask headers` from the sources of the library. */
 
@@ -159,9 +162,12 @@ TF_CAPI_EXPORT extern void TF_OutputListSetNumOutputs(TF_OutputList *o, int num_
 TF_CAPI_EXPORT extern int TF_OutputListNumOutputs(TF_OutputList *o);
 
 /**
- * A tensor of the list; NULL when there is none.
+ * A tensor of the list, which does not belong to the list: free it with `TF_DeleteAbstractTensor`, once. NULL when there is
+ * none.
  */
-TF_CAPI_EXPORT extern TF_AbstractTensor *TF_OutputListGet(TF_OutputList *o, int i);
+TF_CAPI_EXPORT extern
+TF_AbstractTensor *TF_OutputListGet(TF_OutputList *o,
+                                           int i);
 
 /**
  * Adds a tensor at the end of the list, which does not own it.

@@ -1,4 +1,5 @@
-/* The outcome of a call.
+/* The outcome of a call. A status belongs to who made it: one thread at a time may change it, or be in a call that
+ * does; threads may read it at the same time. The functions here cannot fail.
  *
  * Written by `cargo xtask headers` from the sources of the library. */
 

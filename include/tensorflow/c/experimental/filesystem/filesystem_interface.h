@@ -236,7 +236,8 @@ static inline void TF_SetFilesystemVersionMetadata(TF_FilesystemPluginOps *ops) 
   ops->read_only_memory_region_ops_size = TF_READ_ONLY_MEMORY_REGION_OPS_SIZE;
 }
 
-/* What a plug-in defines. The library calls it once, with everything zero. */
+/** What a plug-in defines. The library calls it once, on one thread, with everything zero; what it fills in belongs to the
+ * library. It cannot fail. */
 TF_CAPI_EXPORT extern void TF_InitPlugin(TF_FilesystemPluginInfo *plugin_info);
 
 #ifdef __cplusplus

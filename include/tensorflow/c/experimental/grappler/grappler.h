@@ -1,7 +1,10 @@
 /* Graph optimizers that plug-ins add. A plug-in is a shared library that defines TF_InitGraph;
  * TF_LoadPluggableDeviceLibrary (c_api_experimental.h) loads it. The optimizer then sees each graph that a session
  * plans, unless the session's configuration says otherwise (rewrite_options: disable_meta_optimizer,
- * use_plugin_optimizers, min_graph_nodes). Structs begin with their size as who filled them in knows it.
+ * use_plugin_optimizers, min_graph_nodes). Structs begin with their size as who filled them in knows it. Any thread
+ * may call any function; which objects threads may share is said at each type, and none may be in use when it is
+ * deleted. Text and arrays that are passed in belong to the caller and are read during the call only, unless a
+ * comment says otherwise. A function that takes a TF_Status sets it on every call: to OK, or to the error.
  *
  * Written by `cargo xtask headers` from the sources of the library. */
 
@@ -31,7 +34,8 @@ typedef enum TF_TriState {
   TF_TriState_On = 2,
 } TF_TriState;
 
-/* A graph with what is fed, fetched and kept of it. The library's. */
+/* A graph with what is fed, fetched and kept of it. It belongs to the library and is valid during the call that it is given to, on its
+ * thread. */
 typedef struct TF_GrapplerItem TF_GrapplerItem;
 
 /* Which of the library's own passes the optimizer's device does without. `TF_TriState_Off` turns one off. */

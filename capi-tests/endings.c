@@ -5,6 +5,8 @@
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
+#include <tensorflow/c/c_api_experimental.h>
+#include <tensorflow/c/eager/c_api_experimental.h>
 
 #include "harness/build.h"
 #include "harness/expect.h"
@@ -222,13 +224,73 @@ static void errors_stay_flat(void) {
     EXPECT(process_number("VmRSS") - before < 4000);
 }
 
+/* What the reference does not let threads share, although it says so or could: values of a checkpoint, attributes of a
+ * call as bytes. */
+enum { READERS = 4, READS = 2000 };
+static TF_CheckpointReader* reader;
+static const TFE_OpAttrs* attributes;
+static size_t attributes_length;
+
+static void* read_shared(void* unused) {
+    (void)unused;
+    TF_Status* own = TF_NewStatus();
+    for (int i = 0; i < READS; ++i) {
+        TF_Tensor* value = TF_CheckpointReaderGetTensor(reader, "weights", own);
+        EXPECT_CODE(own, TF_OK);
+        EXPECT(value && TF_TensorByteSize(value) == 12 && ((const float*)TF_TensorData(value))[2] == 3);
+        TF_DeleteTensor(value);
+        TF_Buffer* buffer = TF_NewBuffer();
+        TFE_OpAttrsSerialize(attributes, buffer, own);
+        EXPECT_CODE(own, TF_OK);
+        EXPECT(buffer->length == attributes_length);
+        TF_DeleteBuffer(buffer);
+    }
+    TF_DeleteStatus(own);
+    return NULL;
+}
+
+static void readers(void) {
+    static const char* const NAMES[] = {"weights"};
+    static const char* const SLICES[] = {""};
+    const float values[] = {1, 2, 3};
+    TF_Output weights = constant(graph, "weights", float_vector(3, values));
+    TF_OperationDescription* description = TF_NewOperation(graph, "SaveV2", "save");
+    TF_AddInput(description, constant(graph, "prefix", string_scalar("./readers")));
+    TF_AddInput(description, constant(graph, "names", string_vector(1, NAMES)));
+    TF_AddInput(description, constant(graph, "slices", string_vector(1, SLICES)));
+    TF_AddInputList(description, &weights, 1);
+    const TF_Operation* save = finish(description).oper;
+    TF_SessionRun(session, NULL, NULL, NULL, 0, NULL, NULL, 0, &save, 1, NULL, status);
+    EXPECT_CODE(status, TF_OK);
+    reader = TF_NewCheckpointReader("./readers", status);
+    EXPECT_CODE(status, TF_OK);
+    TFE_ContextOptions* options = TFE_NewContextOptions();
+    TFE_Context* context = TFE_NewContext(options, status);
+    TFE_Op* op = TFE_NewOp(context, "Cast", status);
+    TFE_OpSetAttrType(op, "DstT", TF_INT32);
+    attributes = TFE_OpGetAttrs(op);
+    TF_Buffer* buffer = TF_NewBuffer();
+    TFE_OpAttrsSerialize(attributes, buffer, status);
+    attributes_length = buffer->length;
+    EXPECT(attributes_length > 0);
+    TF_DeleteBuffer(buffer);
+    pthread_t threads[READERS];
+    for (int i = 0; i < READERS; ++i) pthread_create(&threads[i], NULL, read_shared, NULL);
+    for (int i = 0; i < READERS; ++i) pthread_join(threads[i], NULL);
+    TFE_DeleteOp(op);
+    TFE_DeleteContext(context);
+    TFE_DeleteContextOptions(options);
+    TF_DeleteCheckpointReader(reader);
+}
+
+IN_NEW_SESSION(readers)
 IN_NEW_SESSION(graph_first)
 IN_NEW_SESSION(close_during_a_run)
 IN_NEW_SESSION(memory_stays_flat)
 IN_NEW_SESSION(errors_stay_flat)
 
 static const Case CASES[] = {
-    {"every_order", every_order}, CASE(graph_first), CASE(close_during_a_run), {"many_threads", many_threads},
+    {"every_order", every_order}, CASE(graph_first), CASE(readers), CASE(close_during_a_run), {"many_threads", many_threads},
     CASE(memory_stays_flat), CASE(errors_stay_flat),
 };
 

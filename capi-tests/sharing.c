@@ -1,6 +1,5 @@
 /* Two threads and more on every object that may be shared: each does the same with it, many times, and says how often the
  * answer was another than the first. */
-#include <pthread.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -13,58 +12,7 @@
 #include "harness/build.h"
 #include "harness/harness.h"
 #include "harness/in_session.h"
-
-enum { N_THREADS = 4, TURNS = 200 };
-
-/* A use of an object: a number that is the same every time. */
-typedef uint64_t (*Use)(void* object, TF_Status* result);
-
-typedef struct {
-    Use use;
-    void* object;
-    uint64_t expected;
-    int differing;
-} Work;
-
-static void* repeat(void* argument) {
-    Work* work = argument;
-    TF_Status* result = TF_NewStatus();
-    for (int i = 0; i < TURNS; ++i) work->differing += work->use(work->object, fresh(result)) != work->expected;
-    TF_DeleteStatus(result);
-    return NULL;
-}
-
-/* Uses an object alone, then in all threads at once. */
-static void share(const char* what, Use use, void* object) {
-    Work work[N_THREADS];
-    pthread_t threads[N_THREADS];
-    uint64_t expected = use(object, fresh(status));
-    print_code(what, status);
-    for (int i = 0; i < N_THREADS; ++i) {
-        work[i] = (Work){use, object, expected, 0};
-        pthread_create(&threads[i], NULL, repeat, &work[i]);
-    }
-    int differing = 0;
-    for (int i = 0; i < N_THREADS; ++i) {
-        pthread_join(threads[i], NULL);
-        differing += work[i].differing;
-    }
-    printf("%s: answer %s, %d of %d differ\n", what, expected ? "given" : "none", differing, N_THREADS * TURNS);
-}
-
-static uint64_t hash_text(const char* text) { return text ? hash_bytes(text, strlen(text)) : 0; }
-
-static uint64_t hash_and_delete(TF_Buffer* buffer) {
-    uint64_t hash = buffer && buffer->length ? hash_bytes(buffer->data, buffer->length) : 0;
-    TF_DeleteBuffer(buffer);
-    return hash;
-}
-
-static uint64_t hash_of_tensor(TF_Tensor* tensor) {
-    uint64_t hash = tensor ? hash_bytes(TF_TensorData(tensor), TF_TensorByteSize(tensor)) : 0;
-    TF_DeleteTensor(tensor);
-    return hash;
-}
+#include "harness/share.h"
 
 /* Graphs and operations. */
 static uint64_t read_graph(void* object, TF_Status* result) {

@@ -248,6 +248,35 @@ static void in_new_session(void (*body)(void)) {
     static void run_##body(void) { in_new_session(body); }
 #define CASE(body) {#body, run_##body}
 
+/* tf#12873: one tensor of more than 2 GB, written and read back; differences are counted where it was read. */
+static void more_than_2_gb(void) {
+    enum { COUNT = 540000000 };
+    TF_OperationDescription* description = TF_NewOperation(graph, "Range", "range");
+    TF_AddInput(description, int_constant(graph, "zero", 0));
+    TF_AddInput(description, int_constant(graph, "count", COUNT));
+    TF_AddInput(description, int_constant(graph, "one", 1));
+    TF_Output range = finish(description);
+    static const char* const NAMES[] = {"large"};
+    static const char* const SLICES[] = {""};
+    save("large", 1, NAMES, SLICES, &range);
+    description = TF_NewOperation(graph, "RestoreV2", "restored");
+    TF_AddInput(description, constant(graph, "from", string_scalar("large")));
+    TF_AddInput(description, strings("name", 1, NAMES));
+    TF_AddInput(description, strings("slice", 1, SLICES));
+    const TF_DataType types[] = {TF_INT32};
+    TF_SetAttrTypeList(description, "dtypes", types, 1);
+    TF_Output restored = finish(description);
+    description = TF_NewOperation(graph, "All", "all");
+    TF_AddInput(description, binary(graph, "Equal", "equal", range, restored));
+    TF_AddInput(description, int_constant(graph, "axis", 0));
+    run_and_print("all equal", session, NOTHING, NULL, finish(description), NULL);
+    TF_Buffer* index = read_file("large.index", -1);
+    printf("an index: %d\n", index != NULL);
+    TF_DeleteBuffer(index);
+    remove("large.data-00000-of-00001");
+}
+
+IN_NEW_SESSION(more_than_2_gb)
 IN_NEW_SESSION(one_tensor)
 IN_NEW_SESSION(many_types)
 IN_NEW_SESSION(many_tensors)
@@ -261,6 +290,7 @@ IN_NEW_SESSION(first_format)
 static const Case CASES[] = {
     CASE(one_tensor),     CASE(many_types),   CASE(many_tensors), CASE(slices),       CASE(reading_errors),
     CASE(writing_errors), CASE(broken_files), CASE(shards),       CASE(first_format),
+    CASE(more_than_2_gb),
 };
 
 int main(int argc, char** argv) { return run_cases(argc, argv, CASES, N_ELEMENTS(CASES)); }

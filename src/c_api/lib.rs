@@ -83,6 +83,7 @@ mod status;
 mod stream_executor;
 mod string_view;
 mod tensor;
+mod tensor_cache;
 mod tensor_proto;
 mod tsl_status;
 mod tstring;

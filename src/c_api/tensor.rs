@@ -7,6 +7,7 @@ use crate::TF_Status;
 use crate::datatype::{TF_DataType, data_type, to_c};
 use crate::ffi::{Array, Enum, given, given_mut};
 use crate::guard::{guard, quiet};
+use crate::tensor_cache;
 use ff_proto::{Message, ResourceHandleProto};
 use ff_tensor::{
     Buffer, DataType, Deallocator, ResourceHandle, Result, Shape, SharedBuffer, Tensor, ensure, status,
@@ -146,6 +147,29 @@ impl TF_Tensor {
         })
     }
 
+    /// As [`TF_Tensor::allocate`], in its box; small ones are tensors that this thread deleted.
+    fn allocate_boxed(dtype: DataType, shape: Shape, len: usize) -> Result<Box<TF_Tensor>> {
+        let is_plain = dtype.is_plain() && !dtype.is_ref() && fits(&shape, dtype.size(), len);
+        let kept = if is_plain { tensor_cache::take(len) } else { None };
+        let Some(mut kept) = kept else {
+            return Ok(Box::new(TF_Tensor::allocate(dtype, shape, len)?));
+        };
+        match kept.tensor.renew(dtype, shape, len) {
+            Ok(()) => {
+                kept.byte_size = len;
+                Ok(kept)
+            }
+            Err(shape) => Ok(Box::new(TF_Tensor::allocate(dtype, shape, len)?)),
+        }
+    }
+
+    /// The bytes of the block that this tensor alone holds, if it can serve as another tensor.
+    pub(crate) fn reusable_bytes(&self) -> Option<usize> {
+        let buffer = self.tensor.buffer();
+        let alone = self.handle.is_none() && buffer.is_unique();
+        alone.then(|| buffer.plain_capacity()).flatten()
+    }
+
     /// A tensor over a program's memory.
     pub(crate) fn over(dtype: DataType, shape: Shape, memory: Foreign) -> Result<TF_Tensor> {
         if dtype == DataType::RESOURCE {
@@ -283,7 +307,7 @@ pub extern "C" fn TF_AllocateTensor(
 ) -> Option<Box<TF_Tensor>> {
     quiet(None, || {
         let shape = shape_of(dims, num_dims)?;
-        Ok(Some(Box::new(TF_Tensor::allocate(data_type(dtype), shape, len)?)))
+        TF_Tensor::allocate_boxed(data_type(dtype), shape, len).map(Some)
     })
 }
 
@@ -298,7 +322,9 @@ pub extern "C" fn TF_TensorMaybeMove(tensor: Option<&mut TF_Tensor>) -> Option<&
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_DeleteTensor(tensor: Option<Box<TF_Tensor>>) {
     quiet((), || {
-        drop(tensor);
+        if let Some(tensor) = tensor {
+            tensor_cache::give(tensor);
+        }
         Ok(())
     });
 }
@@ -469,6 +495,33 @@ mod tests {
         strings[1] = TString::from("a string of more than 22 bytes");
         assert_eq!(TF_TensorByteSize(tensor.as_deref()), 72);
         TF_DeleteTensor(tensor);
+    }
+
+    #[test]
+    fn deleted_tensors_serve_again_only_when_nobody_holds_them() {
+        let allocate =
+            |extent: i64| TF_AllocateTensor(Enum::new(1), Array::new(&[extent]), 1, extent as usize * 4);
+        let first = allocate(3);
+        let data = TF_TensorData(first.as_deref());
+        TF_DeleteTensor(first);
+        let second = TF_AllocateTensor(Enum::new(9), Array::new(&[2, 4]), 2, 64);
+        assert_eq!(TF_TensorData(second.as_deref()), data);
+        assert_eq!(TF_TensorType(second.as_deref()).0, 9);
+        assert_eq!(TF_TensorByteSize(second.as_deref()), 64);
+        assert_eq!(
+            (TF_NumDims(second.as_deref()), TF_Dim(second.as_deref(), 1)),
+            (2, 4)
+        );
+        let holder = second.as_ref().unwrap().tensor().unwrap();
+        TF_DeleteTensor(second);
+        let third = allocate(3);
+        assert_ne!(TF_TensorData(third.as_deref()), data);
+        assert_eq!(holder.num_elements(), 8);
+        let many: Vec<_> = (0..40).map(|_| allocate(100)).collect();
+        for tensor in many {
+            TF_DeleteTensor(tensor);
+        }
+        assert!(TF_AllocateTensor(Enum::new(1), Array::new(&[9]), 1, 35).is_none());
     }
 
     #[test]

@@ -149,6 +149,23 @@ impl Buffer {
         matches!(self.owner, Owner::Allocator { .. })
     }
 
+    /// The bytes of the whole block, if it came from our allocator and holds plain bytes.
+    pub fn plain_capacity(&self) -> Option<usize> {
+        match self.owner {
+            Owner::Allocator {
+                capacity,
+                elements: Elements::Plain,
+            } => Some(capacity),
+            _ => None,
+        }
+    }
+
+    /// Uses `len` bytes of a block that has as many, of plain bytes from our allocator; where they start.
+    pub(crate) fn with_len(&mut self, len: usize) -> *mut u8 {
+        self.len = len.min(self.plain_capacity().unwrap_or(self.len));
+        self.start()
+    }
+
     /// Drops every element that is not plain bytes.
     fn drop_elements(&mut self, elements: Elements) {
         let start = self.data.as_ptr();

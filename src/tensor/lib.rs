@@ -35,6 +35,7 @@ mod tensor;
 mod tstring;
 mod variant;
 
+pub use allocator::ALIGNMENT;
 pub use buffer::{Buffer, Deallocator, SharedBuffer};
 pub use dtype::DataType;
 pub use element::{

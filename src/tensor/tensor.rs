@@ -176,6 +176,21 @@ impl Tensor {
         Ok(Tensor::from_buffer(dtype, shape, buffer))
     }
 
+    /// Makes this a tensor of another plain type and shape with `len` bytes of its own memory, values unspecified. Gives
+    /// the shape back, and changes nothing, unless this alone holds memory of our allocator that is large enough.
+    pub fn renew(&mut self, dtype: DataType, shape: Shape, len: usize) -> std::result::Result<(), Shape> {
+        let needed = shape.num_elements().checked_mul(dtype.size());
+        let fits = dtype.is_plain() && !dtype.is_ref() && needed.is_some_and(|bytes| bytes <= len);
+        let buffer = SharedBuffer::get_mut(&mut self.buffer).filter(|_| fits);
+        match buffer.filter(|buffer| buffer.plain_capacity() >= Some(len)) {
+            Some(buffer) => self.data = buffer.with_len(len),
+            None => return Err(shape),
+        }
+        self.dtype = dtype;
+        self.shape = shape;
+        Ok(())
+    }
+
     /// The element type.
     pub fn dtype(&self) -> DataType {
         self.dtype

@@ -4,6 +4,7 @@
 
 #include <stddef.h>
 
+#include "tensorflow/c/tf_buffer.h"
 #include "tensorflow/c/tf_status.h"
 
 #ifdef __cplusplus
@@ -29,6 +30,24 @@ extern void FF_CompileSavedModel(const char* directory, const char* const* tags,
 extern void FF_CompileGraphDef(const void* graph_def, size_t length, const char* const* feeds, int num_feeds,
                                const char* const* fetches, int num_fetches, const char* options, const char* prefix,
                                TF_Status* status);
+
+/* Writes the record of a run as a trace that Perfetto and chrome://tracing open: JSON, one process for each device, one
+ * row for each thread, one event for each node.
+ *
+ * run_metadata: what TF_SessionRun gave for options with a trace level. trace: an empty buffer, which is filled; the
+ * caller deletes both. Any thread may call this; the buffers are used during the call only.
+ * status: INVALID_ARGUMENT for NULL, a buffer that is not empty, and bytes that are no RunMetadata; FAILED_PRECONDITION
+ * for a run that was not traced. */
+extern void FF_RunMetadataToTrace(const TF_Buffer* run_metadata, TF_Buffer* trace, TF_Status* status);
+
+/* Writes the record of a run where TensorBoard's profiler looks: LOGDIR/plugins/profile/RUN/HOST.xplane.pb. Folders
+ * are made, a file of that name is replaced.
+ *
+ * logdir: on any file system that the library knows. run: one name, without slashes; NULL or "" for the time in
+ * microseconds. Any thread may call this; the arguments are used during the call only.
+ * status: INVALID_ARGUMENT for NULL, bytes that are no RunMetadata, and a wrong run; FAILED_PRECONDITION for a run that
+ * was not traced; the file system's own error when writing fails. */
+extern void FF_WriteProfile(const TF_Buffer* run_metadata, const char* logdir, const char* run, TF_Status* status);
 
 #ifdef __cplusplus
 }

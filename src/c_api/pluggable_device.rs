@@ -258,7 +258,8 @@ struct ProfilerParams {
     destroy_profiler_fns: Option<unsafe extern "C" fn(*mut ProfilerFunctions)>,
 }
 
-/// Has a plug-in describe its profiler, and checks what it says. Nothing starts profilers, so it is destroyed again.
+/// Has a plug-in describe its profiler, and checks what it says. Runs start no profilers of plug-ins, as upstream's do not,
+/// so it is destroyed again.
 fn init_profiler(function: *mut c_void) -> Result<()> {
     let mut profiler = Profiler {
         struct_size: size_of::<Profiler>(),

@@ -41,6 +41,7 @@ mod trace;
 mod transfer;
 mod waiting;
 mod watchdog;
+pub mod xplane;
 
 pub use device::{Device, plug_in_devices};
 pub use eager::{Call, EagerContext};

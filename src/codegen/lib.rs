@@ -31,6 +31,9 @@ mod unit;
 #[cfg(not(feature = "llvm"))]
 mod without_llvm;
 
+/// Whether this library can make code. Asking starts nothing.
+pub const HAS_LLVM: bool = cfg!(feature = "llvm");
+
 pub use compiler::{Compiler, compile, has_code};
 pub use layout::Layout;
 pub use linked::{FusionFunction, LinkedFusions, structure_hash};
@@ -41,9 +44,11 @@ pub use unit::Entry;
 
 #[cfg(feature = "llvm")]
 pub use llvm::{
-    check_unit, compile_object, compile_ptx, compile_unit, print_assembly, print_ir, target, version,
+    check_unit, compile_object, compile_ptx, compile_unit, is_destroyed_at_exit, print_assembly, print_ir,
+    target, version,
 };
 #[cfg(not(feature = "llvm"))]
 pub use without_llvm::{
-    check_unit, compile_object, compile_ptx, compile_unit, print_assembly, print_ir, target, version,
+    check_unit, compile_object, compile_ptx, compile_unit, is_destroyed_at_exit, print_assembly, print_ir,
+    target, version,
 };

@@ -50,3 +50,8 @@ pub fn target() -> String {
 pub fn version() -> Option<(u32, u32, u32)> {
     None
 }
+
+/// Whether what compiles goes away when the process ends; there is nothing.
+pub fn is_destroyed_at_exit() -> bool {
+    false
+}

@@ -27,6 +27,12 @@ pub fn spawn<T: Send + 'static>(
         .map_err(|error| status!(ResourceExhausted, "cannot start thread {name}: {error}"))
 }
 
+/// Has a function called when the process ends, before those that were given earlier. Whether it will be.
+pub fn at_exit(function: extern "C" fn()) -> bool {
+    // SAFETY: `atexit` keeps the function, which is never unloaded before its process ends or its library is.
+    unsafe { libc::atexit(function) == 0 }
+}
+
 thread_local! {
     /// First and last address of this thread's stack; (0, 0) before it was asked for, (1, 1) where nobody knows.
     static EXTENT: Cell<(usize, usize)> = const { Cell::new((0, 0)) };

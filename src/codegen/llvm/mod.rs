@@ -16,6 +16,7 @@ use ff_tensor::{Result, status};
 use inkwell::context::Context;
 use machine::Machine;
 
+pub use start::is_destroyed_at_exit;
 pub use unit::{check_unit, compile_unit};
 
 /// A relocatable ELF object for this machine's processor that defines the fusion as a C function

@@ -4,6 +4,9 @@
 //! `cargo xtask dist` they do not run when the library is loaded: the link step collects them in a table of its own
 //! (`tools/link/prelink.ld`), and they run here. In tests and programs that cargo links they ran before `main` as
 //! usual, and the table does not exist.
+//!
+//! Nor are LLVM's statics destroyed at the end of a process there, as a thread may be compiling then: the link step has
+//! LLVM call [`ff_llvm_at_exit`] instead of C's `__cxa_atexit`.
 
 use inkwell::targets::{InitializationConfig, Target};
 use std::sync::Once;
@@ -56,6 +59,26 @@ mod deferred {
         #[link_name = "ff_llvm_start_bounds"]
         pub static BOUNDS: [*const Option<Constructor>; 2];
     }
+}
+
+/// Takes the place of `int __cxa_atexit(void (*destroy)(void *), void *object, void *library)` in the products, and keeps
+/// nothing.
+#[unsafe(no_mangle)]
+pub extern "C" fn ff_llvm_at_exit(_destroy: *const u8, _object: *const u8, _library: *const u8) -> i32 {
+    0
+}
+
+/// Whether LLVM's statics go away when the process ends, whoever uses them then.
+#[cfg(target_os = "linux")]
+pub fn is_destroyed_at_exit() -> bool {
+    // SAFETY: defined by the assembly above and never written.
+    unsafe { deferred::BOUNDS[0].is_null() }
+}
+
+/// Whether LLVM's statics go away when the process ends, whoever uses them then.
+#[cfg(not(target_os = "linux"))]
+pub fn is_destroyed_at_exit() -> bool {
+    true
 }
 
 #[cfg(target_os = "linux")]

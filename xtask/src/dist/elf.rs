@@ -2,6 +2,7 @@
 //!
 //! 1. Everything becomes one relocatable object: code that no C function reaches is dropped, and every name but
 //!    the C functions becomes local. So neither product clashes with another Rust library, LLVM or C++ library.
+//!    LLVM and its C++ library register no destructors for the end of the process: a thread may be compiling then.
 //! 2. That object is the static library.
 //! 3. The same object becomes the shared library. Each function gets both version nodes that existing programs ask
 //!    for; lookups without a version find the default one.
@@ -15,6 +16,9 @@ use std::process::Command;
 const DEFAULT_NODE: &str = "tensorflow";
 /// The node that programs linked against a release of `libtensorflow.so.2` ask for.
 const OTHER_NODE: &str = "VERS_1.0";
+
+/// What LLVM calls in the place of `__cxa_atexit` (`ff_codegen`).
+const AT_EXIT: &str = "ff_llvm_at_exit";
 
 /// Makes both products.
 pub fn link(inputs: &Inputs) -> Result<Products, String> {
@@ -41,6 +45,10 @@ fn prelink(inputs: &Inputs, object: &Path) -> Result<(), String> {
     for symbol in &inputs.symbols {
         ld.args(["-u", symbol]);
     }
+    if !inputs.archives.is_empty() {
+        ld.args(["-u", AT_EXIT]);
+        ld.arg(format!("--defsym=__cxa_atexit={AT_EXIT}"));
+    }
     ld.arg("-o")
         .arg(&whole)
         .arg("--start-group")
@@ -56,7 +64,19 @@ fn prelink(inputs: &Inputs, object: &Path) -> Result<(), String> {
         .arg("--strip-unneeded");
     run(objcopy.arg(&whole).arg(object))?;
     let _ = std::fs::remove_file(&whole);
-    Ok(())
+    check_destructors(object)
+}
+
+/// Nothing registers destructors with the C library.
+fn check_destructors(object: &Path) -> Result<(), String> {
+    let listing = tools::output(Command::new("nm").arg("--undefined-only").arg(object))?;
+    match listing
+        .lines()
+        .any(|line| line.trim_end().ends_with(" __cxa_atexit"))
+    {
+        true => Err(format!("{} calls __cxa_atexit", object.display())),
+        false => Ok(()),
+    }
 }
 
 fn link_shared(inputs: &Inputs, object: &Path, shared: &Path) -> Result<(), String> {

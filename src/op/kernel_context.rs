@@ -372,8 +372,25 @@ pub struct AsyncKernelContext {
 }
 
 impl AsyncKernelContext {
-    /// Ends the node's run.
+    /// Ends the node's run. INTERNAL when outputs are missing or of other types than the node's.
     pub fn finish(self, result: Result<Vec<Value>>) {
+        let types = &self.node.output_types;
+        let fits = |values: &Vec<Value>| {
+            for (index, dtype) in types.iter().enumerate() {
+                match values.get(index) {
+                    None => bail!(Internal, "Missing {index}-th output from {}", self.node.describe()),
+                    Some(Value::Tensor(tensor)) if tensor.dtype() != dtype.base() => bail!(
+                        Internal,
+                        "Output {index} of type {} does not match declared output type {dtype} for node {}",
+                        tensor.dtype(),
+                        self.node.describe()
+                    ),
+                    Some(_) => {}
+                }
+            }
+            Ok(())
+        };
+        let result = result.and_then(|values| fits(&values).map(|()| values));
         (self.done)(result);
     }
 

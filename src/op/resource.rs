@@ -37,6 +37,30 @@ fn short_type_name<T>() -> &'static str {
     type_name::<T>().rsplit("::").next().unwrap_or("")
 }
 
+/// Types whose handles say another name than the Rust type's.
+const TYPE_NAMES: &[(&str, &str)] = &[
+    ("Accumulator", "tensorflow::ConditionalAccumulatorBase"),
+    ("Barrier", "tensorflow::barrier::Barrier"),
+    ("Mutex", "tensorflow::Mutex"),
+    ("Queue", "tensorflow::QueueInterface"),
+    ("Reader", "tensorflow::ReaderInterface"),
+    ("Stack", "tensorflow::Stack"),
+    ("Table", "tensorflow::lookup::LookupInterface"),
+    ("TensorArray", "tensorflow::TensorArray"),
+    ("Variable", "tensorflow::Var"),
+];
+const NAMESPACE: &str = "tensorflow::";
+
+#[cold]
+fn wrong_type(handle: &ResourceHandle, wanted: &str) -> ff_tensor::Status {
+    status!(
+        InvalidArgument,
+        "Trying to access a handle's resource using the wrong type. The handle points to a resource (name '{}') of type '{}' but you are trying to access the resource as type '{wanted}'",
+        handle.name,
+        handle.type_name
+    )
+}
+
 /// The name by which messages call a resource of a node that gives it none: a number of this process and the node.
 pub fn unique_resource_name(node: &str) -> String {
     static NEXT: AtomicU64 = AtomicU64::new(0);
@@ -83,9 +107,20 @@ impl ResourceManager {
     pub fn find_by_handle<T: Any + Send + Sync>(&self, handle: &ResourceHandle) -> Result<Arc<T>> {
         match &handle.object {
             Some(object) => object.clone().downcast().map_err(|_| {
-                status!(InvalidArgument, "Trying to access a handle's resource using the wrong type. The handle points to a resource (name '{}') of type '{}' but you are trying to access the resource as type '{}'", handle.name, handle.type_name, short_type_name::<T>())
+                let wanted = short_type_name::<T>();
+                let known = TYPE_NAMES.iter().find(|(its, _)| *its == wanted);
+                wrong_type(handle, known.map_or(wanted, |(_, named)| named))
             }),
-            None => self.find(&handle.container, &handle.name),
+            None => self.find(&handle.container, &handle.name).map_err(|error| {
+                let wanted = short_type_name::<T>();
+                let known = TYPE_NAMES.iter().find(|(its, _)| *its == wanted);
+                match known {
+                    Some((_, named)) if handle.type_name != *named && handle.type_name.starts_with(NAMESPACE) => {
+                        wrong_type(handle, named)
+                    }
+                    _ => error,
+                }
+            }),
         }
     }
 

@@ -174,7 +174,7 @@ impl<'e> Engine<'e> {
             if self.progress.waiting == 0 {
                 return Ok(true);
             }
-            self.host.cancellation().check()?;
+            crate::waiting::check(self.host.cancellation(), self.progress.waiting)?;
             if !self.read_letters()? {
                 return Ok(false);
             }

@@ -10,8 +10,8 @@ use crate::loops::Tag;
 use crate::plan::{Instruction, Plan, Source};
 use crate::step::{Trace, at_node};
 use crate::straight_line::{Inputs, Surroundings, execute, read_variable};
-use ff_op::{Ended, KernelHost, Value};
-use ff_tensor::{Result, Status, status};
+use ff_op::{Cancellation, Ended, KernelHost, Value};
+use ff_tensor::{Code, Result, Status, status};
 
 /// What the instructions of a plan wait for, worked out once.
 #[derive(Debug)]
@@ -138,6 +138,15 @@ pub fn go_on(
     result
 }
 
+/// The cause once a step is cancelled; but where kernels wait that will say so themselves, in their words, they are waited
+/// for. They are not when the step is late.
+pub fn check(cancellation: &Cancellation, waiting: usize) -> Result<()> {
+    match cancellation.check() {
+        Err(error) if waiting > 0 && error.code() == Code::Cancelled => Ok(()),
+        result => result,
+    }
+}
+
 const OUTERMOST: Tag = Tag { frame: 0, turn: 0 };
 
 struct Run<'a> {
@@ -175,7 +184,7 @@ impl Run<'_> {
 
     fn rest(&mut self) -> Result<bool> {
         while self.progress.waiting > 0 || !self.progress.later.is_empty() {
-            self.surroundings.host.cancellation().check()?;
+            check(self.surroundings.host.cancellation(), self.progress.waiting)?;
             let letters = self.letters.take();
             if letters.is_empty() && self.progress.waiting > 0 {
                 return Ok(false);

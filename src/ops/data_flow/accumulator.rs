@@ -48,7 +48,7 @@ const COUNT: Op = Op {
 };
 const SET_STEP: Op = Op {
     kernels: &[Kernel::native(|context| {
-        let step = scalar_i64(context, 1, "new_global_step")?;
+        let step = scalar_i64(context, 1, "num_required")?;
         let accumulator = handle::at::<Accumulator>(context, 0)?;
         accumulator.monitor.change(|state| state.step = step);
         Ok(())
@@ -150,7 +150,7 @@ fn make(context: &mut KernelContext) -> Result<()> {
             dtype,
             shape: shape.clone(),
             mean: reduction == "MEAN",
-            monitor: Monitor::new(State::default(), 1, true),
+            monitor: Monitor::with_words(State::default(), 1, true, &["TakeGrad operation was cancelled"]),
         })
     })?;
     ensure!(
@@ -170,13 +170,13 @@ fn make(context: &mut KernelContext) -> Result<()> {
 
 fn scalar_i64(context: &KernelContext, index: usize, what: &str) -> Result<i64> {
     let value = context.input(index)?;
-    value.single::<i64>().map_err(|_| {
-        status!(
-            InvalidArgument,
-            "Argument {what} must be scalar, but had bad shape {}",
-            value.shape()
-        )
-    })
+    ensure!(
+        value.rank() == 0,
+        InvalidArgument,
+        "Argument {what} must be scalar, but had bad shape {}",
+        value.shape()
+    );
+    value.single::<i64>()
 }
 
 /// The accumulator at input 0, if it takes gradients of this type.
@@ -236,42 +236,49 @@ fn add(sum: &mut Tensor, gradient: &Tensor) -> Result<()> {
 /// Inputs: handle, step, indices of rows, rows, and the shape of the whole (when `has_known_shape`).
 fn apply_sparse(context: &mut KernelContext) -> Result<()> {
     let step = scalar_i64(context, 1, "local_step")?;
-    let (indices, values) = (context.input_i64s(2)?, context.input(3)?.clone());
+    let (indices, values) = (context.input(2)?.clone(), context.input(3)?.clone());
     let accumulator = accumulator_at(context, values.dtype())?;
     let known = context.attrs().bool("has_known_shape")?;
     let shape = if known { context.input_i64s(4)? } else { Vec::new() };
+    ensure!(
+        indices.rank() == 1,
+        InvalidArgument,
+        "Input indices should be vector but received shape: {}",
+        indices.shape()
+    );
     ensure!(
         values.rank() > 0,
         InvalidArgument,
         "Values cannot be 0-dimensional."
     );
+    let indices = indices.to_i64_vec()?;
     ensure!(
         values.dims()[0] == indices.len() as i64,
         InvalidArgument,
-        "Number of indices and values must match: {} and {}",
+        "Expected {} non-empty input values, got {}",
         indices.len(),
         values.dims()[0]
     );
+    let own = accumulator.shape.dims().unwrap_or(&[]);
     if known {
+        check_dims(own, 0, &shape, "shape")?;
+    }
+    if let Some(&rows) = own.first().filter(|&&rows| rows >= 0) {
+        let far = indices.iter().position(|&index| index >= rows);
         ensure!(
-            accumulator.shape.is_compatible_with(&PartialShape::new(&shape)),
+            far.is_none(),
             InvalidArgument,
-            "Shape mismatch: expected {}, got {}",
-            accumulator.shape,
-            PartialShape::new(&shape)
+            "Shape mismatch: index of slice {} exceeded limits of shape; index is {} exceeded {rows}",
+            far.unwrap_or(0),
+            far.map_or(0, |far| indices[far])
         );
     }
-    let rest = accumulator.shape.slice(1, None);
-    ensure!(
-        accumulator.shape.rank().is_none()
-            || rest.is_compatible_with(&PartialShape::new(&values.dims()[1..])),
-        InvalidArgument,
-        "Shape mismatch: expected values shape beyond the first axis {rest}, got {}",
-        values.shape()
-    );
     accumulator.monitor.change(|state| {
         if step < state.step {
             return Ok(());
+        }
+        if !matches!(state.sum, Sum::Sparse(_)) {
+            check_dims(own, 1, values.dims(), "values")?;
         }
         if let Sum::Sparse(sum) = &mut state.sum {
             sum.add(&indices, &values)?;
@@ -281,6 +288,26 @@ fn apply_sparse(context: &mut KernelContext) -> Result<()> {
         state.count += 1;
         Ok(())
     })
+}
+
+/// INVALID_ARGUMENT unless `dims` has as many extents as the accumulator's shape at least, and equal ones from `first` on.
+fn check_dims(own: &[i64], first: usize, dims: &[i64], what: &str) -> Result<()> {
+    ensure!(
+        own.len() <= dims.len(),
+        InvalidArgument,
+        "Shape mismatch: expected {what} rank at least {}, got {}",
+        own.len(),
+        dims.len()
+    );
+    for (axis, (own, dim)) in own.iter().zip(dims).enumerate().skip(first) {
+        let what = if first == 0 { "shape dim" } else { "values dim" };
+        ensure!(
+            *own < 0 || own == dim,
+            InvalidArgument,
+            "Shape mismatch: expected {what} {axis} to be {own}, got {dim}"
+        );
+    }
+    Ok(())
 }
 
 fn take(context: AsyncKernelContext) {

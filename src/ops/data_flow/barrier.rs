@@ -1,11 +1,16 @@
-//! Barriers: tuples whose components come one by one, by key, and leave when they are complete.
+//! Barriers: tuples whose components come one by one, by key, and leave when they are complete, those that were begun
+//! first first. What is complete is in a queue by priority.
 
 use super::handle;
+use super::queue::{TAKING_CANCELLED, list, shape_list};
 use super::rows;
 use super::stage::finish;
-use ff_op::{AsyncKernelContext, Gradient, Kernel, KernelContext, Monitor, Op, Outcome, Value, shapes};
+use super::store::{Store, Tuple};
+use ff_op::{
+    AsyncKernelContext, Gradient, Kernel, KernelContext, Monitor, NodeInfo, Op, Outcome, Value, shapes,
+};
 use ff_tensor::{DataType, PartialShape, Result, Shape, TString, Tensor, ensure, status};
-use std::collections::{BTreeMap, HashMap};
+use std::collections::HashMap;
 use std::sync::Arc;
 
 const USE: Op = Op {
@@ -66,10 +71,11 @@ struct Barrier {
 }
 
 struct State {
-    /// By key: when its first component came, and the components.
+    /// By key: the number of the insertion that its first component came with, and the components.
     incomplete: HashMap<Vec<u8>, (i64, Vec<Option<Tensor>>)>,
-    /// By when the first component came: key and components.
-    ready: BTreeMap<i64, (TString, Vec<Tensor>)>,
+    /// That number, the key, and the components.
+    ready: Store,
+    /// Number of insertions that brought new keys, from the smallest number on.
     next: i64,
     closed: bool,
     cancelled: bool,
@@ -82,30 +88,66 @@ fn make(context: &mut KernelContext) -> Result<()> {
         attrs.shapes("shapes")?.to_vec(),
     );
     ensure!(
-        shapes.is_empty() || shapes.len() == types.len(),
+        shapes.len() == types.len(),
         InvalidArgument,
         "All of the component shapes must be specified"
     );
+    for shape in &shapes {
+        ensure!(
+            shape.is_fully_known(),
+            InvalidArgument,
+            "Shape {shape} is not fully defined"
+        );
+    }
     ensure!(
         attrs.int("capacity")? == -1,
         InvalidArgument,
         "Barrier only accepts capacity=-1.  Feed the inputs to your Barrier through a queue to enforce a limited capacity."
     );
-    handle::find_or_create(context, "tensorflow::barrier::Barrier", |_, name| {
+    let barrier = handle::find_or_create(context, "tensorflow::barrier::Barrier", |_, name| {
         let state = State {
             incomplete: HashMap::new(),
-            ready: BTreeMap::new(),
+            ready: Store::by_priority(),
             next: i64::MIN,
             closed: false,
             cancelled: false,
         };
         Ok(Barrier {
             name: name.to_string(),
-            types,
-            shapes,
-            monitor: Monitor::new(state, 1, true),
+            types: types.clone(),
+            shapes: shapes.clone(),
+            monitor: Monitor::with_words(state, 1, true, &[TAKING_CANCELLED]),
         })
     })?;
+    ensure!(
+        barrier.types == types,
+        InvalidArgument,
+        "Shared barrier '{}' has component types {} but requested component types were {}",
+        barrier.name,
+        list(&barrier.types),
+        list(&types)
+    );
+    ensure!(
+        barrier.shapes == shapes,
+        InvalidArgument,
+        "Shared barrier '{}' has component shapes {} but requested component shapes were {}",
+        barrier.name,
+        shape_list(&barrier.shapes),
+        shape_list(&shapes)
+    );
+    Ok(())
+}
+
+/// INVALID_ARGUMENT unless a node has these types of inputs and outputs.
+fn check_signature(node: &NodeInfo, inputs: &[DataType], outputs: &[DataType]) -> Result<()> {
+    let signature = |inputs: &[DataType], outputs: &[DataType]| format!("{}->{}", list(inputs), list(outputs));
+    ensure!(
+        node.input_types[..] == *inputs && node.output_types[..] == *outputs,
+        InvalidArgument,
+        "Signature mismatch, have: {} expected: {}",
+        signature(&node.input_types, &node.output_types),
+        signature(inputs, outputs)
+    );
     Ok(())
 }
 
@@ -122,17 +164,16 @@ fn insert_many(context: &mut KernelContext) -> Result<()> {
     ensure!(
         (0..count as i64).contains(&component),
         InvalidArgument,
-        "The component ID is out of range {component} > num_components (={count})"
+        "The component ID is out of range {component} > num_components (= {count})"
     );
     let component = component as usize;
     let (keys, values) = (context.input(1)?, context.input(2)?);
-    ensure!(
-        values.dtype() == barrier.types[component],
-        InvalidArgument,
-        "Type mismatch in tuple component {component}. Expected {}, got {}",
+    let inputs = [
+        context.node().input_types[0],
+        DataType::STRING,
         barrier.types[component],
-        values.dtype()
-    );
+    ];
+    check_signature(context.node(), &inputs, &[])?;
     ensure!(
         values.dims().first().copied() == Some(keys.num_elements() as i64),
         InvalidArgument,
@@ -152,32 +193,46 @@ fn insert_many(context: &mut KernelContext) -> Result<()> {
     let values = (0..keys.len()).map(|index| rows::row(values, index));
     let values = values.collect::<Result<Vec<_>>>()?;
     barrier.monitor.change(|state| {
-        for (key, value) in keys.iter().zip(values) {
-            state.insert(&barrier, key, component, value)?;
+        ensure!(
+            !state.cancelled && (!state.closed || keys.is_empty() || !state.incomplete.is_empty()),
+            Cancelled,
+            "Barrier {} is closed.  Pending enqueues cancelled: {}.  Number of new insertions: {}.  Number of incomplete keys: {}.",
+            barrier.name,
+            i32::from(state.cancelled),
+            keys.len(),
+            state.incomplete.len()
+        );
+        let mut any_new = false;
+        for (index, (key, value)) in keys.iter().zip(values).enumerate() {
+            any_new |= state.insert(&barrier, (index, key), component, value)?;
         }
+        state.next += i64::from(any_new);
         Ok(())
     })
 }
 
 impl State {
-    fn insert(&mut self, barrier: &Barrier, key: &TString, component: usize, value: Tensor) -> Result<()> {
+    /// Adds a component to the tuple of a key; whether the key is new.
+    fn insert(
+        &mut self,
+        barrier: &Barrier,
+        (index, key): (usize, &TString),
+        component: usize,
+        value: Tensor,
+    ) -> Result<bool> {
         let name = &barrier.name;
-        ensure!(!self.cancelled, Cancelled, "Barrier {name} is closed.");
         let bytes = key.as_bytes().to_vec();
-        if !self.incomplete.contains_key(&bytes) {
-            ensure!(
-                !self.closed,
-                Cancelled,
-                "Barrier {name} is closed, but attempted to insert a brand new key: {}.  Pending inserts cancelled: false.  Insertion index: {component}.",
-                String::from_utf8_lossy(&bytes)
-            );
-            self.incomplete
-                .insert(bytes.clone(), (self.next, vec![None; barrier.types.len()]));
-            self.next += 1;
-        }
-        let Some((_, tuple)) = self.incomplete.get_mut(&bytes) else {
-            return Ok(());
-        };
+        let is_new = !self.incomplete.contains_key(&bytes);
+        ensure!(
+            !is_new || !self.closed,
+            Cancelled,
+            "Barrier {name} is closed, but attempted to insert a brand new key: {}.  Pending enqueues cancelled: {}.  Insertion index: {index}.  Number of incomplete keys: {}.",
+            String::from_utf8_lossy(&bytes),
+            i32::from(self.cancelled),
+            self.incomplete.len()
+        );
+        let first = (self.next, vec![None; barrier.types.len()]);
+        let (_, tuple) = self.incomplete.entry(bytes.clone()).or_insert(first);
         ensure!(
             tuple[component].is_none(),
             InvalidArgument,
@@ -186,12 +241,14 @@ impl State {
         );
         tuple[component] = Some(value);
         if tuple.iter().all(Option::is_some)
-            && let Some((index, tuple)) = self.incomplete.remove(&bytes)
+            && let Some((number, tuple)) = self.incomplete.remove(&bytes)
         {
-            let tuple = tuple.into_iter().flatten().collect();
-            self.ready.insert(index, (key.clone(), tuple));
+            let key = Tensor::from_strings(Shape::scalar(), vec![key.clone()])?;
+            let start = [Tensor::scalar(number)?, key];
+            self.ready
+                .push(start.into_iter().chain(tuple.into_iter().flatten()).collect())?;
         }
-        Ok(())
+        Ok(is_new)
     }
 }
 
@@ -218,82 +275,69 @@ fn close(context: &mut KernelContext) -> Result<()> {
 fn take_many(context: AsyncKernelContext) {
     let prepare = |context: &AsyncKernelContext| {
         let barrier = handle::at_waiting::<Barrier>(context, 0)?;
+        let outputs = [&[DataType::INT64, DataType::STRING], &barrier.types[..]].concat();
+        let handle = context.node.input_types[0];
+        check_signature(&context.node, &[handle, DataType::INT32], &outputs)?;
         let wanted = context.input(1)?.single::<i32>()?;
         let wanted = usize::try_from(wanted)
             .map_err(|_| status!(InvalidArgument, "num_elements must not be negative, was {wanted}"))?;
         let small = context.node.attrs.bool("allow_small_batch")?;
-        let all = context.node.attrs.bool("wait_for_incomplete")?;
-        Ok((barrier, wanted, small, all))
+        let patient = context.node.attrs.bool("wait_for_incomplete")?;
+        Ok((barrier, wanted, small, patient))
     };
-    handle::or_fail(context, prepare, |context, (barrier, wanted, small, all)| {
+    handle::or_fail(context, prepare, |context, (barrier, wanted, small, patient)| {
         let shared = barrier.clone();
+        let mut begun_open = false;
         let attempt = move |state: &mut State| {
             let there = state.ready.len();
-            if there >= wanted && (!all || !small) {
+            begun_open |= !state.closed;
+            if there >= wanted && (wanted > 0 || !state.closed) {
                 return Outcome::Done(state.take(&shared, wanted));
             }
             // Nothing more can come once the barrier is closed and no tuple is under way.
-            let final_number = state.closed && state.incomplete.is_empty();
-            if there >= wanted {
-                return Outcome::Done(state.take(&shared, wanted));
-            }
-            if state.closed && small && there > 0 && (!all || final_number) {
+            let ended = state.closed && state.incomplete.is_empty();
+            if state.closed && small && there > 0 && (!patient || ended) {
                 return Outcome::Done(state.take(&shared, there));
             }
-            if !final_number {
+            let enough_under_way = there + state.incomplete.len() >= wanted.max(1);
+            if !state.closed || !small && enough_under_way || patient && !ended {
                 return Outcome::Waits;
             }
-            Outcome::Done(Err(status!(
-                OutOfRange,
-                "Barrier '{}' is closed and has insufficient elements (requested {wanted}, total size {there})",
-                shared.name
-            )))
+            Outcome::Done(Err(too_few(&shared, wanted, there, small, begun_open)))
         };
         let cancellation = context.host.cancellation().clone();
         barrier.monitor.submit(0, &cancellation, attempt, finish(context));
     });
 }
 
+/// Who came when the barrier was open hears of the queue within.
+fn too_few(barrier: &Barrier, wanted: usize, there: usize, small: bool, begun_open: bool) -> ff_tensor::Status {
+    let name = &barrier.name;
+    let requested = if small { wanted.min(there) } else { wanted };
+    match begun_open {
+        true => status!(
+            OutOfRange,
+            "PriorityQueue '{name}_queue' is closed and has insufficient elements (requested {wanted}, current size {there})"
+        ),
+        false => status!(
+            OutOfRange,
+            "Barrier '{name}' is closed and has insufficient elements (requested {requested}, total size {there})"
+        ),
+    }
+}
+
 impl State {
     fn take(&mut self, barrier: &Barrier, count: usize) -> Result<Vec<Value>> {
-        let mut indices = Vec::with_capacity(count);
-        let mut keys = Vec::with_capacity(count);
-        let mut columns: Vec<Vec<Tensor>> = vec![Vec::new(); barrier.types.len()];
-        for _ in 0..count {
-            let Some((index, (key, tuple))) = self.ready.pop_first() else {
-                break;
-            };
-            indices.push(index);
-            keys.push(key);
-            for (column, tensor) in columns.iter_mut().zip(tuple) {
-                column.push(tensor);
-            }
-        }
-        let mut values = vec![
-            Value::Tensor(Tensor::vector(&indices)?),
-            Value::Tensor(Tensor::from_strings(Shape::vector(keys.len()), keys)?),
-        ];
-        for (component, column) in columns.iter().enumerate() {
-            let row = match (
-                column.first(),
-                barrier.shapes.get(component).and_then(PartialShape::dims),
-            ) {
-                (Some(first), _) => first.dims().to_vec(),
-                (None, dims) => dims.unwrap_or(&[]).iter().map(|&extent| extent.max(0)).collect(),
-            };
-            for tensor in column {
-                ensure!(
-                    tensor.dims() == row,
-                    InvalidArgument,
-                    "elements of component {component} of barrier {} differ in shape",
-                    barrier.name
-                );
-            }
-            values.push(Value::Tensor(rows::stack(
-                barrier.types[component],
-                &row,
-                column,
-            )?));
+        let elements: Vec<Tuple> = std::iter::from_fn(|| self.ready.pop()).take(count).collect();
+        let types = [DataType::INT64, DataType::STRING].into_iter();
+        let shapes = [PartialShape::scalar(), PartialShape::scalar()].into_iter();
+        let types = types.chain(barrier.types.iter().copied());
+        let shapes = shapes.chain(barrier.shapes.iter().cloned());
+        let mut values = Vec::new();
+        for (component, (dtype, shape)) in types.zip(shapes).enumerate() {
+            let column: Vec<Tensor> = elements.iter().map(|tuple| tuple[component].clone()).collect();
+            let row = shape.dims().unwrap_or(&[]);
+            values.push(Value::Tensor(rows::stack(dtype, row, &column)?));
         }
         Ok(values)
     }

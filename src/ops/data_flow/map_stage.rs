@@ -151,32 +151,36 @@ fn area(context: &KernelContext) -> Result<Arc<KeyedArea>> {
     area_of(context.node(), context.resources())
 }
 
-/// Which components an op is about: in ascending order, each there.
-fn indices_at(context: &AsyncKernelContext, input: usize, width: usize) -> Result<Vec<usize>> {
+/// Which components an op is about: in ascending order.
+fn indices_at(context: &AsyncKernelContext, input: usize) -> Result<Vec<i64>> {
     let indices = context.input(input)?.to_i64_vec()?;
-    for &index in &indices {
-        ensure!(
-            (0..width as i64).contains(&index),
-            InvalidArgument,
-            "Index '{index}' was out of bounds '{width}'."
-        );
-    }
     ensure!(
         indices.windows(2).all(|pair| pair[0] < pair[1]),
         InvalidArgument,
         "Indices are not strictly ordered"
     );
-    Ok(indices.into_iter().map(|index| index as usize).collect())
+    Ok(indices)
+}
+
+/// INVALID_ARGUMENT for an index that tuples of so many components do not have.
+fn place(index: i64, key: i64, width: usize) -> Result<usize> {
+    let found = usize::try_from(index).ok().filter(|&index| index < width);
+    found.ok_or_else(|| {
+        status!(
+            InvalidArgument,
+            "Index '{index}' for key '{key}' was out of bounds '{width}'."
+        )
+    })
 }
 
 fn stage(context: AsyncKernelContext) {
     let prepare = |context: &AsyncKernelContext| {
         let area = area_of(&context.node, context.host.resources())?;
         let key = context.input(0)?.single::<i64>()?;
-        let indices = indices_at(context, 1, area.width)?;
+        let indices = indices_at(context, 1)?;
         let tensors = context.tensors_from(2)?;
         ensure!(
-            tensors.len() == indices.len(),
+            tensors.len() >= indices.len(),
             InvalidArgument,
             "Number of tensors ({}) does not match the number of indices ({})",
             tensors.len(),
@@ -187,7 +191,7 @@ fn stage(context: AsyncKernelContext) {
     };
     handle::or_fail(context, prepare, |context, (area, key, indices, tensors)| {
         let (bounds, width, bytes) = (area.bounds, area.width, bytes_of(&tensors));
-        let mut parts: Vec<(usize, Tensor)> = indices.into_iter().zip(tensors).collect();
+        let mut parts: Vec<(i64, Tensor)> = indices.into_iter().zip(tensors).collect();
         let attempt = move |state: &mut State| {
             let used = match bounds.memory {
                 0 => 0,
@@ -213,12 +217,10 @@ fn stage(context: AsyncKernelContext) {
 
 impl State {
     /// Adds components to the tuple of a key; with the last, the tuple is complete.
-    fn put(&mut self, key: i64, width: usize, parts: Vec<(usize, Tensor)>) -> Result<Vec<Value>> {
+    fn put(&mut self, key: i64, width: usize, parts: Vec<(i64, Tensor)>) -> Result<Vec<Value>> {
         let tuple = self.incomplete.entry(key).or_insert_with(|| vec![None; width]);
         for (index, tensor) in parts {
-            let slot = tuple
-                .get_mut(index)
-                .ok_or_else(|| status!(InvalidArgument, "Index '{index}' was out of bounds"))?;
+            let slot = &mut tuple[place(index, key, width)?];
             ensure!(
                 slot.is_none(),
                 InvalidArgument,
@@ -235,14 +237,15 @@ impl State {
     }
 
     /// Components of a complete tuple, taken out or not; a tuple without any left is gone.
-    fn get(&mut self, key: i64, indices: &[usize], remove: bool) -> Result<Vec<Value>> {
+    fn get(&mut self, key: i64, indices: &[i64], remove: bool) -> Result<Vec<Value>> {
         let Some(tuple) = self.complete.get_mut(&key) else {
             return Ok(Vec::new());
         };
         let mut values = Vec::with_capacity(indices.len());
         for &index in indices {
-            let slot = tuple.get_mut(index);
-            let tensor = slot.and_then(|slot| if remove { slot.take() } else { slot.clone() });
+            let component = place(index, key, tuple.len())?;
+            let slot = &mut tuple[component];
+            let tensor = if remove { slot.take() } else { slot.clone() };
             let tensor = tensor.ok_or_else(|| {
                 status!(
                     InvalidArgument,
@@ -262,7 +265,7 @@ fn take(context: AsyncKernelContext, remove: bool) {
     let prepare = |context: &AsyncKernelContext| {
         let area = area_of(&context.node, context.host.resources())?;
         let key = context.input(0)?.single::<i64>()?;
-        let indices = indices_at(context, 1, area.width)?;
+        let indices = indices_at(context, 1)?;
         Ok((area, key, indices))
     };
     handle::or_fail(context, prepare, move |context, (area, key, indices)| {
@@ -280,7 +283,7 @@ fn take(context: AsyncKernelContext, remove: bool) {
 fn take_any(context: AsyncKernelContext) {
     let prepare = |context: &AsyncKernelContext| {
         let area = area_of(&context.node, context.host.resources())?;
-        let indices = indices_at(context, 0, area.width)?;
+        let indices = indices_at(context, 0)?;
         Ok((area, indices))
     };
     handle::or_fail(context, prepare, |context, (area, indices)| {

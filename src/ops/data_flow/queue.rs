@@ -48,6 +48,8 @@ pub struct Queue {
     pub capacity: usize,
     /// How many elements must be left after a taking, until the queue is closed.
     pub left: usize,
+    /// Seeds of the order, where it is random.
+    pub seeds: (i64, i64),
     monitor: Arc<Monitor<State>>,
 }
 
@@ -58,11 +60,10 @@ struct State {
 
 const BRINGING: usize = 0;
 const TAKING: usize = 1;
-/// What waiters of these lanes are told when their step is cancelled.
-const CANCELLED: &[&str] = &[
-    "Enqueue operation was cancelled",
-    "Dequeue operation was cancelled",
-];
+/// What those who take are told when their step is cancelled.
+pub const TAKING_CANCELLED: &str = "Dequeue operation was cancelled";
+/// What waiters of these lanes are told.
+const CANCELLED: &[&str] = &["Enqueue operation was cancelled", TAKING_CANCELLED];
 
 /// How many elements are taken at once.
 #[derive(Clone, Copy, Debug)]
@@ -92,6 +93,7 @@ impl Queue {
             shapes,
             capacity: usize::MAX,
             left: 0,
+            seeds: (0, 0),
             monitor: Monitor::with_words(state, 2, true, CANCELLED),
         }
     }
@@ -204,6 +206,17 @@ impl Queue {
         };
         self.monitor.submit(BRINGING, cancellation, attempt, done);
     }
+}
+
+/// The list with commas, as messages have it.
+pub fn list<T: ToString>(items: &[T]) -> String {
+    items.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
+}
+
+/// A list of shapes, as messages have it.
+pub fn shape_list(shapes: &[PartialShape]) -> String {
+    let shapes: Vec<String> = shapes.iter().map(PartialShape::to_string).collect();
+    format!("[{}]", shapes.join(","))
 }
 
 fn closed(kind: Kind, name: &str) -> Status {

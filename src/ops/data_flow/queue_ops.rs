@@ -1,7 +1,7 @@
 //! Ops on queues, in both versions: with handles that are references to names, and with resource handles.
 
 use super::handle;
-use super::queue::{Kind, Queue, Wanted};
+use super::queue::{Kind, Queue, Wanted, list, shape_list};
 use super::rows;
 use super::store::{Store, Tuple};
 use ff_op::{
@@ -186,16 +186,6 @@ pub static OPS: &[&Op] = &[
     },
 ];
 
-/// The list with commas, as messages have it.
-fn list<T: ToString>(items: &[T]) -> String {
-    items.iter().map(T::to_string).collect::<Vec<_>>().join(", ")
-}
-
-fn shape_list(shapes: &[PartialShape]) -> String {
-    let shapes: Vec<String> = shapes.iter().map(PartialShape::to_string).collect();
-    format!("[{}]", shapes.join(","))
-}
-
 /// Types and shapes of a queue's components as a node states them; a priority comes before them.
 fn components(context: &KernelContext, kind: Kind) -> Result<(Vec<DataType>, Vec<PartialShape>)> {
     let attrs = context.attrs();
@@ -266,9 +256,33 @@ fn make(context: &mut KernelContext, kind: Kind) -> Result<()> {
         let mut queue = Queue::new(kind, name, types.clone(), shapes.clone(), store);
         queue.capacity = capacity;
         queue.left = left as usize;
+        queue.seeds = seeds;
         Ok(queue)
     })?;
-    check_shared(context, &queue, kind, capacity, &types, &shapes)
+    check_shared(context, &queue, kind, capacity, &types, &shapes)?;
+    check_shuffler(&queue, left as usize, seeds)
+}
+
+/// INVALID_ARGUMENT when a queue in random order that was made by another node is not as this node states it.
+fn check_shuffler(queue: &Queue, left: usize, seeds: (i64, i64)) -> Result<()> {
+    if queue.kind != Kind::RandomShuffle {
+        return Ok(());
+    }
+    ensure!(
+        queue.left == left,
+        InvalidArgument,
+        "Shared queue '{}' has min_after_dequeue {} but requested min_after_dequeue was {left}.",
+        queue.name,
+        queue.left
+    );
+    ensure!(
+        seeds == (0, 0) || queue.seeds == seeds,
+        InvalidArgument,
+        "Shared queue '{}' has random seeds {:?} but requested seeds are {seeds:?}.",
+        queue.name,
+        queue.seeds
+    );
+    Ok(())
 }
 
 /// INVALID_ARGUMENT when a queue that was made by another node is not as this node states it.
@@ -460,7 +474,8 @@ fn dequeue_many(context: AsyncKernelContext, or_fewer: bool) {
         ensure!(
             count >= 0,
             InvalidArgument,
-            "DequeueManyOp requested {count} < 0 elements"
+            "Dequeue{}Op requested {count} < 0 elements",
+            if or_fewer { "UpTo" } else { "Many" }
         );
         ensure!(
             queue.shapes.len() == queue.types.len(),

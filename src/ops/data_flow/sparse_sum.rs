@@ -30,12 +30,20 @@ impl SparseSum {
     /// Adds rows. INVALID_ARGUMENT when their shape differs from those before.
     pub fn add(&mut self, indices: &[i64], values: &Tensor) -> Result<()> {
         ensure!(
-            values.dims()[1..] == self.row_dims,
+            values.rank() == self.row_dims.len() + 1,
             InvalidArgument,
-            "Shape mismatch: rows of shape {} were added to rows of shape {}",
-            PartialShape::new(&values.dims()[1..]),
-            PartialShape::new(&self.row_dims)
+            "Shape mismatch: expected values rank {}, got {}",
+            self.row_dims.len() + 1,
+            values.rank()
         );
+        for (axis, (own, dim)) in self.row_dims.iter().zip(&values.dims()[1..]).enumerate() {
+            ensure!(
+                own == dim,
+                InvalidArgument,
+                "Shape mismatch: expected values dim {} to be {own}, got {dim}",
+                axis + 1
+            );
+        }
         for (position, &index) in indices.iter().enumerate() {
             let row = super::rows::row(values, position)?;
             match self.places.get_mut(&index) {

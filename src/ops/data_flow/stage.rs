@@ -87,9 +87,14 @@ impl Bounds {
     }
 }
 
-/// Bytes of a tuple.
+/// Bytes of a tuple, those of its strings included.
 pub fn bytes_of<'a>(tuple: impl IntoIterator<Item = &'a Tensor>) -> usize {
-    tuple.into_iter().map(Tensor::byte_size).sum()
+    let texts = |tensor: &Tensor| {
+        let strings = tensor.strings().unwrap_or(&[]);
+        strings.iter().map(|text| text.as_bytes().len()).sum::<usize>()
+    };
+    let bytes = |tensor: &Tensor| tensor.byte_size() + texts(tensor);
+    tuple.into_iter().map(bytes).sum()
 }
 
 /// The name and container that a node's attributes say, as messages and resources have them.

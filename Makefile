@@ -9,7 +9,7 @@ CTEST := ctest --output-on-failure --no-tests=error
 # nextest where it is installed, else cargo's own runner.
 CARGO_TEST := $(shell cargo nextest --version >/dev/null 2>&1 && echo nextest run || echo test)
 
-.PHONY: demo test ptx bench bench-graphs dist setup reference lint unit package examples differential bindings models clean fuzz fuzz-short check-memory memory-short deny loom loom-short check-threads
+.PHONY: demo test ptx bench bench-graphs dist setup reference lint unit package examples differential steps bindings models clean fuzz fuzz-short check-memory memory-short deny loom loom-short check-threads
 
 # Installs the package, builds every example against it, hears a melody with a real SavedModel (the notes in words and a
 # picture), and trains a small network.
@@ -79,6 +79,10 @@ differential: dist reference
 	cmake --build build/capi-tests
 	LD_LIBRARY_PATH=$(PREFIX)/lib $(CTEST) --test-dir build/capi-tests
 	tools/capi_diff.py build/capi-tests --ours $(PREFIX)/lib
+
+# State, waiting and control flow, step by step beside the reference.
+steps: dist reference
+	$$(tools/reference/setup.sh --where)/bin/python tools/reference/run_steps.py $(PREFIX)/lib/libtensorflow_cc.so.2
 
 # The Rust binding of TensorFlow: all its tests and examples on our library.
 bindings: dist

@@ -378,7 +378,11 @@ impl AsyncKernelContext {
         let fits = |values: &Vec<Value>| {
             for (index, dtype) in types.iter().enumerate() {
                 match values.get(index) {
-                    None => bail!(Internal, "Missing {index}-th output from {}", self.node.describe()),
+                    None => bail!(
+                        Internal,
+                        "Missing {index}-th output from {}",
+                        self.node.describe()
+                    ),
                     Some(Value::Tensor(tensor)) if tensor.dtype() != dtype.base() => bail!(
                         Internal,
                         "Output {index} of type {} does not match declared output type {dtype} for node {}",

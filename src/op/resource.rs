@@ -115,7 +115,9 @@ impl ResourceManager {
                 let wanted = short_type_name::<T>();
                 let known = TYPE_NAMES.iter().find(|(its, _)| *its == wanted);
                 match known {
-                    Some((_, named)) if handle.type_name != *named && handle.type_name.starts_with(NAMESPACE) => {
+                    Some((_, named))
+                        if handle.type_name != *named && handle.type_name.starts_with(NAMESPACE) =>
+                    {
                         wrong_type(handle, named)
                     }
                     _ => error,

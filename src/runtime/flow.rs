@@ -3,8 +3,8 @@
 //! Frames are found once, from the plan. `Enter` runs in the frame around a loop and gives its value to the frame of
 //! the loop; `Exit` runs in the loop's frame and gives its value to the frame around it.
 
-use crate::plan::{Fetch, Instruction, Source};
-use ff_tensor::{Result, bail};
+use crate::plan::{Fetch, Input, Instruction, Source};
+use ff_tensor::{Result, Status, bail, ensure, status};
 use rustc_hash::FxHashMap;
 
 /// What an instruction does to the flow of values.
@@ -87,9 +87,19 @@ pub struct Flow {
     pub fetched: Vec<bool>,
 }
 
+const OUTERMOST: u32 = 0;
+
+/// The slot that an input comes from, unless it is a constant.
+fn slot_of(input: &Input) -> Option<u32> {
+    match input.source {
+        Source::Slot { slot, .. } => Some(slot),
+        Source::Constant(_) => None,
+    }
+}
+
 impl Flow {
-    /// Works out the flow of a plan. INVALID_ARGUMENT when an instruction's inputs are of different frames.
-    pub fn of(instructions: &[Instruction], fetches: &[Fetch], slots: usize) -> Result<Flow> {
+    /// Works out the flow of a plan, whose feeds have the first slots. INVALID_ARGUMENT when an instruction's inputs are of different frames.
+    pub fn of(instructions: &[Instruction], feeds: u32, fetches: &[Fetch], slots: usize) -> Result<Flow> {
         let outermost = StaticFrame {
             parent: 0,
             name: String::new(),
@@ -109,13 +119,14 @@ impl Flow {
                 flow.fetched[*slot as usize] = true;
             }
         }
-        flow.add_all(instructions)?;
+        flow.add_all(instructions, feeds)?;
         Ok(flow)
     }
 
-    fn add_all(&mut self, instructions: &[Instruction]) -> Result<()> {
+    fn add_all(&mut self, instructions: &[Instruction], feeds: u32) -> Result<()> {
         // The frame that each slot's value, and each instruction's end, is in.
-        let mut slot_frames: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut slot_frames: FxHashMap<u32, u32> = (0..feeds).map(|slot| (slot, OUTERMOST)).collect();
+        let mut back_edges: Vec<(u32, u32)> = Vec::new();
         let mut control_frames: FxHashMap<u32, u32> = FxHashMap::default();
         for (number, instruction) in instructions.iter().enumerate() {
             let number = number as u32;
@@ -127,18 +138,15 @@ impl Flow {
                 };
                 arriving += 1;
                 self.readers[slot as usize].push((number, index as u32));
-                // A value that comes later is a back edge, from the same frame; a feed is of the outermost one.
+                // A value that comes later is a back edge.
                 let Some(&from) = slot_frames.get(&slot) else {
+                    back_edges.push((number, slot));
                     continue;
                 };
                 if frame.is_some_and(|frame| frame != from) {
-                    bail!(
-                        InvalidArgument,
-                        "The node '{}' has inputs from different frames. One is in frame '{}', another in frame '{}'.",
-                        instruction.executable.node().name,
-                        self.frames[frame.unwrap_or(0) as usize].name,
-                        self.frames[from as usize].name
-                    );
+                    let first = instruction.inputs.iter().find_map(slot_of).unwrap_or(slot);
+                    let ends = [(first, frame.unwrap_or(OUTERMOST)), (slot, from)];
+                    return Err(self.mixed(instructions, number, ends));
                 }
                 frame = Some(from);
             }
@@ -150,7 +158,36 @@ impl Flow {
                 control_frames.insert(reader, result_frame);
             }
         }
+        for (number, slot) in back_edges {
+            let frame = self.nodes[number as usize].frame;
+            let from = slot_frames.get(&slot).copied().unwrap_or(OUTERMOST);
+            if frame != from {
+                let inputs = &instructions[number as usize].inputs;
+                let first = inputs.iter().find_map(slot_of).unwrap_or(slot);
+                return Err(self.mixed(instructions, number, [(slot, from), (first, frame)]));
+            }
+        }
         Ok(())
+    }
+
+    /// The error of an instruction with these two slots of different frames among its inputs.
+    #[cold]
+    fn mixed(&self, instructions: &[Instruction], number: u32, ends: [(u32, u32); 2]) -> Status {
+        let told = ends.map(|(slot, frame)| {
+            let maker = instructions.iter().find(|maker| {
+                let outputs = maker.first_output..maker.first_output + maker.output_uses.len() as u32;
+                outputs.contains(&slot)
+            });
+            let name = maker.map_or("_arg", |maker| maker.executable.node().name.as_str());
+            let frame = &self.frames[frame as usize].name;
+            format!("The input {{{{node {name}}}}} is in frame '{frame}'.")
+        });
+        status!(
+            InvalidArgument,
+            "{{{{node {}}}}} has inputs from different frames. {}",
+            instructions[number as usize].executable.node().name,
+            told.join(" ")
+        )
     }
 
     /// Adds an instruction to its frame; gives the frame of its results.
@@ -160,6 +197,12 @@ impl Flow {
         let result_frame = match kind {
             FlowKind::Enter => {
                 let attrs = &instruction.executable.node().attrs;
+                ensure!(
+                    !attrs.string("frame_name")?.is_empty(),
+                    InvalidArgument,
+                    "The Enter {{{{node {}}}}} must have a frame name.",
+                    instruction.executable.node().name
+                );
                 let child = self.child(
                     frame,
                     attrs.string("frame_name")?,
@@ -168,6 +211,10 @@ impl Flow {
                 enters = Some((child, attrs.bool("is_constant")?));
                 child
             }
+            FlowKind::Exit if frame == OUTERMOST => bail!(
+                InvalidArgument,
+                "Invalid Exit op: Cannot find a corresponding Enter op."
+            ),
             FlowKind::Exit => self.frames[frame as usize].parent,
             _ => frame,
         };

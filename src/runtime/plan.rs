@@ -392,7 +392,7 @@ impl<'a> Assembly<'a> {
             .iter()
             .any(|instruction| FlowKind::of(instruction) != FlowKind::Plain);
         if partial || has_flow {
-            let flow = Flow::of(instructions, fetches, slots)?;
+            let flow = Flow::of(instructions, feeds, fetches, slots)?;
             let regions = if partial {
                 None
             } else {

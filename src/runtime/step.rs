@@ -217,8 +217,12 @@ pub fn at_node(error: Status, node: &NodeInfo) -> Status {
         // It names the node of the cluster that it came from.
         return error;
     }
-    if error.message().ends_with(&format!(" for node {}", node.describe()))
-        || error.message().ends_with(&format!("-th output from {}", node.describe()))
+    if error
+        .message()
+        .ends_with(&format!(" for node {}", node.describe()))
+        || error
+            .message()
+            .ends_with(&format!("-th output from {}", node.describe()))
     {
         // It says so itself.
         return error;

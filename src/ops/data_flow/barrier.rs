@@ -140,7 +140,8 @@ fn make(context: &mut KernelContext) -> Result<()> {
 
 /// INVALID_ARGUMENT unless a node has these types of inputs and outputs.
 fn check_signature(node: &NodeInfo, inputs: &[DataType], outputs: &[DataType]) -> Result<()> {
-    let signature = |inputs: &[DataType], outputs: &[DataType]| format!("{}->{}", list(inputs), list(outputs));
+    let signature =
+        |inputs: &[DataType], outputs: &[DataType]| format!("{}->{}", list(inputs), list(outputs));
     ensure!(
         node.input_types[..] == *inputs && node.output_types[..] == *outputs,
         InvalidArgument,
@@ -311,7 +312,13 @@ fn take_many(context: AsyncKernelContext) {
 }
 
 /// Who came when the barrier was open hears of the queue within.
-fn too_few(barrier: &Barrier, wanted: usize, there: usize, small: bool, begun_open: bool) -> ff_tensor::Status {
+fn too_few(
+    barrier: &Barrier,
+    wanted: usize,
+    there: usize,
+    small: bool,
+    begun_open: bool,
+) -> ff_tensor::Status {
     let name = &barrier.name;
     let requested = if small { wanted.min(there) } else { wanted };
     match begun_open {

@@ -192,6 +192,18 @@ pub fn max_pool<T: PartialOrd + Copy + Send + Sync>(
     );
 }
 
+/// What is greater than `init` and all elements of the window before it: not-a-number never is.
+pub fn greatest_of_window<T: PartialOrd + Copy + Send + Sync>(
+    pool: &ThreadPool,
+    windows: &Windows,
+    x: &[T],
+    out: &mut [T],
+    init: T,
+) {
+    let greater = |a: T, b: T| if b > a { b } else { a };
+    reduce_window(pool, windows, x, out, init, |x: T| x, greater, |x: T, _| x);
+}
+
 /// The mean of each window's elements inside of the input.
 pub fn average_pool<T: crate::reduce::Accumulate>(
     pool: &ThreadPool,

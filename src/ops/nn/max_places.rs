@@ -286,12 +286,19 @@ fn gradient_of_gradient(context: &mut KernelContext, spatial: usize) -> Result<(
     let dims = pooled(&windows, spatial);
     check_dims("orig_output", &output, &dims)?;
     check_dims("grad", &incoming, input.dims())?;
-    let (x, incoming) = (f64s(&input)?, f64s(&incoming)?);
+    let (x, largest, incoming) = (f64s(&input)?, f64s(&output)?, f64s(&incoming)?);
     let mut result: Vec<f64> = zeros(output.num_elements())?;
-    let (pixels, channels) = (windows.input_pixels(), windows.channels);
-    windows.for_each_largest(&x, |image, element, pixel| {
-        result[element] = incoming[(image * pixels + pixel) * channels + element % channels];
-    });
+    let (inputs, outputs, channels) = (windows.input_pixels(), windows.output_pixels(), windows.channels);
+    for (element, result) in result.iter_mut().enumerate() {
+        let (image, pixel) = (element / channels / outputs, element / channels % outputs);
+        let place = |source: usize| (image * inputs + source) * channels + element % channels;
+        let found = windows
+            .pixels(pixel)
+            .find(|&source| x[place(source)] == largest[element]);
+        if let Some(source) = found {
+            *result = incoming[place(source)];
+        }
+    }
     set_in_format(context, format, &dims, &result)
 }
 
@@ -369,6 +376,10 @@ crate::op_cases! {
     second: family(&["MaxPoolGradGrad"], &[FLOATS, &INTEGERS[..6]].concat(), |op, dtype| {
         windowed(Case::op(op).inputs([numbers(dtype, &[1, 4, 4, 1], &IMAGE), numbers(dtype, &[1, 3, 2, 1], &[4.0, 9.0, 7.0, 6.0, 8.0, 3.0]), counting(dtype, &[1, 4, 4, 1])]), 2)
     });
+    second_of_others: windowed(Case::op("MaxPoolGradGrad").inputs([numbers(DataType::FLOAT, &[1, 2, 2, 1], &[1.0, 2.0, 2.0, 3.0]), numbers(DataType::FLOAT, &[1, 1, 1, 1], &[2.0]), counting(DataType::FLOAT, &[1, 2, 2, 1])]), 2)
+        .gives(numbers(DataType::FLOAT, &[1, 1, 1, 1], &[1.0])).without_gradient();
+    second_of_none: windowed(Case::op("MaxPoolGradGrad").inputs([numbers(DataType::FLOAT, &[1, 2, 2, 1], &[1.0, 2.0, 2.0, 3.0]), numbers(DataType::FLOAT, &[1, 1, 1, 1], &[7.0]), counting(DataType::FLOAT, &[1, 2, 2, 1])]), 2)
+        .gives(numbers(DataType::FLOAT, &[1, 1, 1, 1], &[0.0])).without_gradient();
     second_misfit: windowed(Case::op("MaxPoolGradGrad").inputs([cycle(DataType::FLOAT, &[1, 4, 4, 1]), cycle(DataType::FLOAT, &[1, 2, 2, 1]), cycle(DataType::FLOAT, &[1, 4, 4, 1])]), 2)
         .fails(Code::InvalidArgument);
     second_by_inputs: family(&["MaxPoolGradGradV2"], FLOATS, |op, dtype| {

@@ -245,13 +245,42 @@ fn lower_max(context: &mut LowerContext, spatial: usize) -> Result<()> {
         }
     };
     let dtype = context.output_type(0);
-    let init = context.builder.identity(Opcode::Maximum, dtype)?;
-    let largest = context.builder.reducer(Opcode::Maximum, dtype)?;
+    let (init, largest) = match lowest(dtype) {
+        Some(lowest) => (
+            context.builder.scalar(dtype, lowest)?,
+            greater(context.builder, dtype)?,
+        ),
+        None => (
+            context.builder.identity(Opcode::Maximum, dtype)?,
+            context.builder.reducer(Opcode::Maximum, dtype)?,
+        ),
+    };
     let result = context
         .builder
         .reduce_window(&[input], &[init], largest, window)?;
     context.set_output(0, result);
     Ok(())
+}
+
+/// What a maximum of floating-point numbers starts from: it is never less, and not-a-number is never greater.
+fn lowest(dtype: DataType) -> Option<f64> {
+    match dtype {
+        DataType::FLOAT => Some(f64::from(f32::MIN)),
+        DataType::DOUBLE => Some(f64::MIN),
+        DataType::HALF => Some(-65504.0),
+        DataType::BFLOAT16 => Some(f64::NEG_INFINITY),
+        _ => None,
+    }
+}
+
+/// "The second where it is greater, else the first".
+fn greater(builder: &mut Builder, dtype: DataType) -> Result<ComputationId> {
+    builder.computation("greater", |builder| {
+        let a = builder.parameter(0, ArrayShape::scalar(dtype), "a")?;
+        let b = builder.parameter(1, ArrayShape::scalar(dtype), "b")?;
+        let is_greater = builder.compare(Direction::Gt, b, a)?;
+        builder.select(is_greater, b, a)
+    })
 }
 
 fn sum_windows(builder: &mut Builder, x: HloOp, window: Window) -> Result<HloOp> {
@@ -376,12 +405,13 @@ fn avg_grad_shape(context: &mut ShapeContext, spatial: usize) -> Result<()> {
     Ok(())
 }
 
-/// "The first is at least the second": the earliest of equal values stays selected.
-fn at_least(builder: &mut Builder, dtype: DataType) -> Result<ComputationId> {
-    builder.computation("at_least", |builder| {
+/// "The second is not greater than the first": the earliest of equal values stays selected.
+fn not_less(builder: &mut Builder, dtype: DataType) -> Result<ComputationId> {
+    builder.computation("not_less", |builder| {
         let a = builder.parameter(0, ArrayShape::scalar(dtype), "a")?;
         let b = builder.parameter(1, ArrayShape::scalar(dtype), "b")?;
-        builder.compare(Direction::Ge, a, b)
+        let less = builder.compare(Direction::Lt, a, b)?;
+        builder.unary(Opcode::Not, less)
     })
 }
 
@@ -392,7 +422,7 @@ fn lower_max_grad(context: &mut LowerContext) -> Result<()> {
     let (_, window) = window(context.attrs(), format, windows, &dims)?;
     let dtype = context.output_type(0);
     let builder = &mut *context.builder;
-    let select = at_least(builder, dtype)?;
+    let select = not_less(builder, dtype)?;
     let scatter = builder.reducer(Opcode::Add, dtype)?;
     let zero = builder.scalar(dtype, 0.0)?;
     let result = builder.select_and_scatter(input, incoming, zero, select, scatter, window)?;
@@ -485,6 +515,17 @@ crate::op_cases! {
         let input = numbers(dtype, &[1, 2, 4, 1], &[1.0, 2.0, 9.0, 3.0, 4.0, 4.0, 5.0, 6.0]);
         Case::op(op).inputs([input, numbers(dtype, &[1, 1, 2, 1], &[4.0, 9.0]), numbers(dtype, &[1, 1, 2, 1], &[10.0, 20.0])])
             .attr("ksize", vec![1i64, 2, 2, 1]).attr("strides", vec![1i64, 2, 2, 1]).attr("padding", "VALID")
+    });
+    not_numbers: family(&["MaxPool"], FLOATS, |op, dtype| {
+        let lowest = if dtype == DataType::BFLOAT16 { f64::NEG_INFINITY } else { super::lowest(dtype).unwrap_or_default() };
+        Case::op(op).input(numbers(dtype, &[1, 1, 4, 1], &[f64::NAN, 2.0, f64::NAN, f64::NEG_INFINITY])).attr("ksize", vec![1i64, 1, 2, 1])
+            .attr("strides", vec![1i64, 1, 2, 1]).attr("padding", "VALID").gives(numbers(dtype, &[1, 1, 2, 1], &[2.0, lowest]))
+    });
+    gradient_of_not_numbers: family(&["MaxPoolGrad"], FLOATS, |op, dtype| {
+        let input = numbers(dtype, &[1, 1, 4, 1], &[f64::NAN, 2.0, 2.0, f64::NAN]);
+        Case::op(op).inputs([input, numbers(dtype, &[1, 1, 2, 1], &[2.0, 2.0]), numbers(dtype, &[1, 1, 2, 1], &[10.0, 20.0])])
+            .attr("ksize", vec![1i64, 1, 2, 1]).attr("strides", vec![1i64, 1, 2, 1]).attr("padding", "VALID")
+            .gives(numbers(dtype, &[1, 1, 4, 1], &[10.0, 0.0, 20.0, 0.0])).without_gradient()
     });
     gradient_of_max_misfit: Case::op("MaxPoolGrad")
         .inputs([cycle(DataType::FLOAT, &[1, 2, 4, 1]), cycle(DataType::FLOAT, &[1, 1, 2, 1]), cycle(DataType::FLOAT, &[1, 1, 3, 1])])

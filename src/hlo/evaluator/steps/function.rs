@@ -100,6 +100,10 @@ pub(in crate::evaluator) enum Known {
     Binary(Opcode),
     /// A comparison of the first two parameters.
     Compare(Direction),
+    /// Not a comparison of the first two parameters.
+    CompareNot(Direction),
+    /// The second parameter, if it is greater than the first one; else the first.
+    Greater,
     /// The second parameter.
     Second,
 }
@@ -111,8 +115,27 @@ pub(in crate::evaluator) fn recognize(computation: &Computation) -> Option<Known
         Attributes::Parameter(number) => Some(number),
         _ => None,
     };
+    let compared = |id: InstructionId| {
+        let instruction = computation.instruction(id);
+        let (Attributes::Compare(direction), [a, b]) = (&instruction.attributes, &instruction.operands[..])
+        else {
+            return None;
+        };
+        match (number(*a)?, number(*b)?) {
+            (0, 1) => Some(*direction),
+            (1, 0) => Some(flipped(*direction)),
+            _ => None,
+        }
+    };
     match (&root.attributes, &root.operands[..]) {
         (Attributes::Parameter(1), _) => Some(Known::Second),
+        (_, [compare]) if root.opcode == Opcode::Not => compared(*compare).map(Known::CompareNot),
+        (_, [compare, on_true, on_false]) if root.opcode == Opcode::Select => {
+            let greater = compared(*compare) == Some(Direction::Lt)
+                && number(*on_true) == Some(1)
+                && number(*on_false) == Some(0);
+            greater.then_some(Known::Greater)
+        }
         (attributes, [a, b]) => {
             let order = (number(*a)?, number(*b)?);
             let straight = order == (0, 1);

@@ -7,8 +7,8 @@ use crate::shape::ArrayShape;
 use ff_kernels::ThreadPool;
 use ff_kernels::conv::Axis;
 use ff_kernels::reduce::Accumulate;
-use ff_kernels::window::{Windows, max_pool, max_pool_gradient, reduce_window};
-use ff_tensor::{DataType, Result, bf16, f16};
+use ff_kernels::window::{Windows, greatest_of_window, max_pool, max_pool_gradient, reduce_window};
+use ff_tensor::{DataType, Result, Tensor, bf16, f16};
 
 /// Reduces windows of an operand into results.
 ///
@@ -118,6 +118,73 @@ impl Kernel for Pool {
         if result.num_elements() > 0 {
             // SAFETY: operand and result have the extents that the windows were made for.
             unsafe { (self.function)(step.pool(), &self.windows, step.input_ptr(0)?, result.data_ptr()) };
+        }
+        step.set(0, result);
+        Ok(())
+    }
+}
+
+struct Greatest {
+    windows: Windows,
+    dtype: DataType,
+    init: Tensor,
+}
+
+/// The kernel of a reduction over windows to what is greater than `init` and all elements before it; none where the
+/// general one must do.
+pub(super) fn greatest(
+    init: &Tensor,
+    operand: &ArrayShape,
+    places: &[i64],
+    window: &[WindowDimension],
+) -> Option<Box<dyn Kernel>> {
+    let known = [
+        DataType::FLOAT,
+        DataType::DOUBLE,
+        DataType::HALF,
+        DataType::BFLOAT16,
+    ];
+    if init.dtype() != operand.dtype || !known.contains(&operand.dtype) {
+        return None;
+    }
+    Some(Box::new(Greatest {
+        windows: images(operand, places, window)?,
+        dtype: operand.dtype,
+        init: init.clone(),
+    }))
+}
+
+impl Greatest {
+    /// # Safety
+    /// The pointers are those of operand and result with the extents of the windows, of type `T`, as is `init`.
+    unsafe fn run_as<T: PartialOrd + Copy + Send + Sync>(
+        &self,
+        pool: &ThreadPool,
+        x: *const u8,
+        out: *mut u8,
+    ) {
+        // SAFETY: passed on to the caller.
+        let (x, out) = unsafe { slices::<T>(&self.windows, x, out) };
+        // SAFETY: `init` holds one element of this type.
+        let init = unsafe { self.init.data_ptr().cast_const().cast::<T>().read_unaligned() };
+        greatest_of_window(pool, &self.windows, x, out, init);
+    }
+}
+
+impl Kernel for Greatest {
+    fn run(&self, step: &mut StepContext) -> Result<()> {
+        let result = step.allocate(0)?;
+        if result.num_elements() > 0 {
+            let (x, out) = (step.input_ptr(0)?, result.data_ptr());
+            // SAFETY: operand and result have the extents that the windows were made for, and the type that is asked.
+            unsafe {
+                match self.dtype {
+                    DataType::FLOAT => self.run_as::<f32>(step.pool(), x, out),
+                    DataType::DOUBLE => self.run_as::<f64>(step.pool(), x, out),
+                    DataType::HALF => self.run_as::<f16>(step.pool(), x, out),
+                    _ => self.run_as::<bf16>(step.pool(), x, out),
+                }
+            }
         }
         step.set(0, result);
         Ok(())

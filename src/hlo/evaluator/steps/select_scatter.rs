@@ -15,8 +15,8 @@ use ff_tensor::{DataType, Result, bf16, f16};
 
 /// Whether the first of two elements stays selected.
 enum Select {
-    /// By a comparison of values that `f64` holds exactly.
-    Compare(Direction, fn(&[u8]) -> f64),
+    /// Where a comparison of values that `f64` holds exactly has this outcome.
+    Compare(Direction, bool, fn(&[u8]) -> f64),
     Function(RowFunction),
 }
 
@@ -38,15 +38,19 @@ pub(super) fn kernel(
     let (operand, source) = (&shapes[0], &shapes[1]);
     let init = &computation.instruction(instruction.operands[2]).attributes;
     let known = (recognize(select), recognize(scatter), init);
-    if let (Some(Known::Compare(Direction::Ge)), Some(Known::Binary(Opcode::Add)), Attributes::Constant(init)) =
-        known
+    if let (
+        Some(Known::CompareNot(Direction::Lt)),
+        Some(Known::Binary(Opcode::Add)),
+        Attributes::Constant(init),
+    ) = known
         && is_identity(Opcode::Add, init)
         && let Some(kernel) = super::pool::max_gradient(operand, &source.dims, window)
     {
         return Ok(kernel);
     }
     let select = match (recognize(select), reader(operand.dtype)) {
-        (Some(Known::Compare(direction)), Some(read)) => Select::Compare(direction, read),
+        (Some(Known::Compare(direction)), Some(read)) => Select::Compare(direction, true, read),
+        (Some(Known::CompareNot(direction)), Some(read)) => Select::Compare(direction, false, read),
         _ => Select::Function(RowFunction::compile(select)?),
     };
     Ok(Box::new(SelectAndScatter {
@@ -91,16 +95,17 @@ impl SelectAndScatter {
         let element = |at: usize| &operand[at * self.size..(at + 1) * self.size];
         let (a, b) = (element(selected), element(candidate));
         match &self.select {
-            Select::Compare(direction, read) => {
+            Select::Compare(direction, outcome, read) => {
                 let (a, b) = (read(a), read(b));
-                match direction {
+                let holds = match direction {
                     Direction::Eq => a == b,
                     Direction::Ne => a != b,
                     Direction::Lt => a < b,
                     Direction::Le => a <= b,
                     Direction::Gt => a > b,
                     Direction::Ge => a >= b,
-                }
+                };
+                holds == *outcome
             }
             Select::Function(function) => {
                 let mut result = 0u8;

@@ -71,6 +71,14 @@ pub(super) fn reduce_window(
     {
         return Ok(kernel);
     }
+    if let (1, Some(Known::Greater), Attributes::Constant(init)) = (
+        count,
+        recognize(reducer),
+        &computation.instruction(instruction.operands[count]).attributes,
+    ) && let Some(kernel) = super::pool::greatest(init, &shapes[0], &places, window)
+    {
+        return Ok(kernel);
+    }
     let windows = Windows::new(&shapes[0], &places, window);
     let outer = outer_axes(&windows);
     let row = places[outer..].iter().product::<i64>() as usize;

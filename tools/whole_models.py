@@ -9,7 +9,7 @@ installed, reads ours. Exits with 1 when anything differs.
 
 A model's outputs are equal when they are within 1e-5 of the largest magnitude of the reference's. Where rounding adds up
 to more (fifty layers, logarithms of silence), both are measured against the outputs in double precision, exact.expect:
-ours pass when they are no farther from those than the reference's are.
+a model passes when its outputs together are no farther from those than the reference's are.
 """
 
 import argparse

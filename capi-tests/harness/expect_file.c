@@ -112,27 +112,22 @@ bool expect_compare(const char* name, const TF_Tensor* expected, const TF_Tensor
     return ok;
 }
 
-typedef struct {
-    double root_mean_square, largest; /* parts of the exact values' largest magnitude */
-} Distance;
-
-static Distance distance(const TF_Tensor* exact, const TF_Tensor* values) {
+static void add_distance(ExpectDistance* distance, const TF_Tensor* exact, const TF_Tensor* values) {
     int64_t count = TF_TensorElementCount(exact);
     const double* e = TF_TensorData(exact);
     const float* v = TF_TensorData(values);
-    double magnitude = 0.0, squares = 0.0, largest = 0.0;
+    double magnitude = 0.0;
+    for (int64_t i = 0; i < count; ++i) magnitude = fmax(magnitude, fabs(e[i]));
+    if (magnitude == 0.0) magnitude = 1.0;
     for (int64_t i = 0; i < count; ++i) {
-        double d = fabs((double)v[i] - e[i]);
-        magnitude = fmax(magnitude, fabs(e[i]));
-        if (!(d <= largest)) largest = isnan(d) ? INFINITY : d;
-        squares += d * d;
+        double d = fabs((double)v[i] - e[i]) / magnitude;
+        if (!(d <= distance->largest)) distance->largest = isnan(d) ? INFINITY : d;
+        distance->squares += d * d;
     }
-    if (count == 0 || magnitude == 0.0) magnitude = 1.0;
-    Distance result = {sqrt(squares / (double)(count ? count : 1)) / magnitude, largest / magnitude};
-    return result;
 }
 
-bool expect_no_farther(const char* name, const TF_Tensor* exact, const TF_Tensor* expected, const TF_Tensor* actual) {
+bool expect_add_distances(ExpectDistances* distances, const char* name, const TF_Tensor* exact, const TF_Tensor* expected,
+                          const TF_Tensor* actual) {
     bool comparable = actual && same_shape(expected, actual) && TF_TensorType(actual) == TF_FLOAT &&
                       TF_TensorType(exact) == TF_DOUBLE &&
                       TF_TensorElementCount(exact) == TF_TensorElementCount(actual);
@@ -140,10 +135,18 @@ bool expect_no_farther(const char* name, const TF_Tensor* exact, const TF_Tensor
         printf("  %s: FAILED, not comparable with the exact values\n", name);
         return false;
     }
-    Distance ours = distance(exact, actual), theirs = distance(exact, expected);
-    bool ok = ours.root_mean_square <= theirs.root_mean_square && ours.largest <= 2.0 * theirs.largest;
-    printf("  %s: %s the exact values: %.3g in the mean, %.3g at most; the expected ones %.3g and %.3g\n", name,
-           ok ? "no farther from" : "FAILED, farther from", ours.root_mean_square, ours.largest,
-           theirs.root_mean_square, theirs.largest);
+    add_distance(&distances->ours, exact, actual);
+    add_distance(&distances->theirs, exact, expected);
+    distances->count += TF_TensorElementCount(exact);
+    return true;
+}
+
+bool expect_no_farther(const ExpectDistances* distances) {
+    const ExpectDistance *ours = &distances->ours, *theirs = &distances->theirs;
+    double count = distances->count ? (double)distances->count : 1.0;
+    bool ok = ours->squares <= theirs->squares && ours->largest <= 2.0 * theirs->largest;
+    printf("  %s the exact values: %.3g in the mean, %.3g at most; the expected ones %.3g and %.3g\n",
+           ok ? "no farther from" : "FAILED, farther from", sqrt(ours->squares / count), ours->largest,
+           sqrt(theirs->squares / count), theirs->largest);
     return ok;
 }

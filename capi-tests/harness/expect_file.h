@@ -32,8 +32,23 @@ void expect_free(ExpectFile* file);
  */
 bool expect_compare(const char* name, const TF_Tensor* expected, const TF_Tensor* actual, double tolerance);
 
-/* Whether `actual` is no farther from `exact`, of type double, than `expected` is: in the root mean square, and with no
- * single element more than twice as far as the farthest of `expected`. Prints one line. */
-bool expect_no_farther(const char* name, const TF_Tensor* exact, const TF_Tensor* expected, const TF_Tensor* actual);
+/* How far values of two libraries are from exact ones, over several tensors: parts of each tensor's largest magnitude. */
+typedef struct {
+    double squares, largest;
+} ExpectDistance;
+
+typedef struct {
+    ExpectDistance ours, theirs;
+    long long count;
+} ExpectDistances;
+
+/* Adds the distances of `actual` (ours) and `expected` (theirs) from `exact`, of type double. False, with a printed line,
+ * when they cannot be compared. */
+bool expect_add_distances(ExpectDistances* distances, const char* name, const TF_Tensor* exact, const TF_Tensor* expected,
+                          const TF_Tensor* actual);
+
+/* Whether ours are no farther than theirs: in the root mean square, and with no single element more than twice as far as
+ * their farthest. Prints one line. */
+bool expect_no_farther(const ExpectDistances* distances);
 
 #endif

@@ -30,13 +30,15 @@ APPLICATIONS = {
 
 
 def application(name):
-    """The function that makes one row of APPLICATIONS."""
+    """The function that makes one row of APPLICATIONS. The logits are an output too: a softmax of random ones saturates."""
     constructor, extent = APPLICATIONS[name]
     shape = (extent, extent, 3)
 
     def make():
-        model = getattr(keras.applications, constructor)(weights=None, input_shape=shape, classes=10)
-        return calibrated(model, shape), image_inputs(shape)
+        network = getattr(keras.applications, constructor)
+        model = network(weights=None, input_shape=shape, classes=10, classifier_activation=None)
+        outputs = {"logits": model.output, "y": layers.Softmax()(model.output)}
+        return calibrated(keras.Model(model.input, outputs), shape, images=32), image_inputs(shape)
 
     return make
 

@@ -13,8 +13,11 @@ def image_inputs(shape):
     return lambda batch, random: {"x": random.rand(batch, *shape).astype("float32")}
 
 
-def calibrated(model, image_shape):
-    """Sets batch norms so that activations are of order 1; a random network otherwise fades to a constant."""
+def calibrated(model, image_shape, images=2):
+    """Sets batch norms so that activations are of order 1; a random network otherwise fades to a constant.
+
+    `images` are what they are measured on: many where the last layers have few places, or new images grow beyond order 1.
+    """
     random = np.random.RandomState(4)
     norms = [layer for layer in model.layers if isinstance(layer, layers.BatchNormalization)]
     for norm in norms:
@@ -24,7 +27,7 @@ def calibrated(model, image_shape):
         if norm.center:
             norm.beta.assign(random.randn(channels) * 0.3)
         norm.momentum = 0.0
-    model(np.random.RandomState(5).rand(2, *image_shape).astype("float32"), training=True)
+    model(np.random.RandomState(5).rand(images, *image_shape).astype("float32"), training=True)
     for norm in norms:
         norm.momentum = 0.99
     return model

@@ -103,7 +103,8 @@ def make_model(name, folder):
     """Writes the SavedModel and the frozen graph of one Keras model with their expected outputs."""
     model, make_inputs = (keras_models.MODELS | ZOO)[name]()
     random = np.random.RandomState(1)
-    input_sets = [make_inputs(batch, random) for batch in (SMALL_BATCHES if name in ZOO else BATCHES)]
+    small = name in ZOO and name not in application_models.APPLICATIONS
+    input_sets = [make_inputs(batch, random) for batch in (SMALL_BATCHES if small else BATCHES)]
     single = list(input_sets[0]) == ["x"]
 
     specs = {

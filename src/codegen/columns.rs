@@ -4,10 +4,9 @@
 
 use ff_hlo::fusion::{FusionPlan, LibraryFunction, NodeKind, call_library, library_function, neutral_value};
 use ff_hlo::{Attributes, Opcode};
+use ff_kernels::reduce::column_block;
 use ff_tensor::{DataType, Result, bail, status};
 
-/// Rows that are combined before partial results are.
-pub(crate) const BLOCK: usize = 128;
 /// Columns that are one piece of work.
 pub(crate) const PIECE: usize = 1024;
 
@@ -18,6 +17,8 @@ pub(crate) struct Cuts {
     pub groups: usize,
     /// Rows of a group.
     pub rows: usize,
+    /// Rows that are combined before partial results are.
+    pub block: usize,
     /// Blocks of a group.
     pub blocks: usize,
     /// Columns.
@@ -26,10 +27,12 @@ pub(crate) struct Cuts {
 
 impl Cuts {
     pub fn of(plan: &FusionPlan, rows: usize) -> Cuts {
+        let block = column_block(rows);
         Cuts {
             groups: plan.rows() / rows,
             rows,
-            blocks: rows.div_ceil(BLOCK),
+            block,
+            blocks: rows.div_ceil(block),
             width: plan.row(),
         }
     }
@@ -38,7 +41,7 @@ impl Cuts {
     pub fn range(&self, block: usize) -> [usize; 2] {
         let (group, block) = (block / self.blocks, block % self.blocks);
         let start = group * self.rows;
-        [start + block * BLOCK, start + self.rows.min((block + 1) * BLOCK)]
+        [start + block * self.block, start + self.rows.min((block + 1) * self.block)]
     }
 }
 

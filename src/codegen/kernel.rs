@@ -1,6 +1,6 @@
 //! A fusion in executable memory, and its run on a thread pool.
 
-use crate::columns::{BLOCK, Cuts, PIECE as COLUMNS, Partial};
+use crate::columns::{Cuts, PIECE as COLUMNS, Partial};
 use crate::layout::{Layout, Words};
 use crate::stages::{element_cost, stages};
 use crate::{LoadedObject, compile_object};
@@ -126,7 +126,7 @@ impl CompiledFusion {
             .map(|partial| (partial.output, partial.address(cuts)))
             .collect();
         let pieces = cuts.width.div_ceil(COLUMNS);
-        let cost = (cuts.rows.min(BLOCK) * cuts.width.min(COLUMNS)) as f64 * self.cost;
+        let cost = (cuts.rows.min(cuts.block) * cuts.width.min(COLUMNS)) as f64 * self.cost;
         let failure: Mutex<Option<Status>> = Mutex::new(None);
         pool.parallel_for(cuts.groups * cuts.blocks * pieces, cost, |range| {
             let mut words = words.clone();

@@ -41,7 +41,7 @@ v1 = tf.compat.v1
 BATCHES = (1, 8)
 SMALL_BATCHES = (1, 2)
 ZOO = application_models.MODELS | sequence_models.MODELS
-ONLY_WITH_ALL = set(application_models.APPLICATIONS) - {"convnext_tiny", "efficientnet_b0"}
+ONLY_WITH_ALL = set(application_models.APPLICATIONS) - {"convnext_tiny", "densenet121", "efficientnet_b0", "nasnet_mobile"}
 STEPS = 100
 OP_COUNTS = {}
 

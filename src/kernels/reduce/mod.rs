@@ -19,13 +19,18 @@ use crate::pool::ThreadPool;
 use crate::scratch::OutOfMemory;
 use smallvec::SmallVec;
 
-/// Elements of a row, and rows of a column, that are folded before partial results are combined.
+/// Elements of a row that are folded before partial results are combined.
 const ROW_BLOCK: usize = 4096;
-const COLUMN_BLOCK: usize = 128;
 /// Columns whose partial results stay in the first cache.
 const COLUMNS: usize = 1024;
 /// Time of an element in nanoseconds.
 const COST: f64 = 0.15;
+
+/// Rows of columns that are folded before partial results are combined: about as many as there will be partial results,
+/// so that rounding errors add up as seldom as they can.
+pub fn column_block(rows: usize) -> usize {
+    rows.isqrt().next_power_of_two().clamp(8, 128)
+}
 
 /// What is done with the elements: `finish(combine(.. combine(identity, map(x)) ..))`.
 ///
@@ -237,18 +242,19 @@ where
     C: Fn(A, A) -> A + Sync + Copy,
     F: Fn(A) -> O + Sync + Copy,
 {
-    let blocks = length.div_ceil(COLUMN_BLOCK);
+    let block_rows = column_block(length);
+    let blocks = length.div_ceil(block_rows);
     let strips = width.div_ceil(COLUMNS);
     let mut partial = filled(fold.identity, outer * blocks * width)?;
     let shared = SharedMut::new(&mut partial);
-    let cost = (length.min(COLUMN_BLOCK) * width.min(COLUMNS)) as f64 * COST;
+    let cost = (length.min(block_rows) * width.min(COLUMNS)) as f64 * COST;
     pool.parallel_for(outer * blocks * strips, cost, |range| {
         for index in range {
             let (part, strip) = (index / strips, index % strips);
             let (o, block) = (part / blocks, part % blocks);
             let columns = strip * COLUMNS..width.min((strip + 1) * COLUMNS);
-            let rows = COLUMN_BLOCK.min(length - block * COLUMN_BLOCK);
-            let start = (o * length + block * COLUMN_BLOCK) * width + columns.start;
+            let rows = block_rows.min(length - block * block_rows);
+            let start = (o * length + block * block_rows) * width + columns.start;
             // SAFETY: strips of blocks are disjoint.
             let sums = unsafe { shared.range(part * width + columns.start..part * width + columns.end) };
             let (map, combine) = (fold.map, fold.combine);

@@ -10,6 +10,7 @@ use crate::kernel_rendezvous::Meeting;
 use crate::plugged_device::PluggedDevice;
 use crate::tensor::{TF_AllocatorAttributes, TF_Tensor, shape_of};
 use ff_op::KernelContext;
+use ff_runtime::LoopTurn;
 use ff_tensor::{DataType, Result, Status, Tensor, ensure, status};
 use std::ffi::{c_int, c_void};
 use std::sync::Arc;
@@ -22,6 +23,7 @@ pub struct TF_OpKernelContext {
     failure: Option<Status>,
     device: Option<Placed>,
     meeting: Option<Box<Meeting>>,
+    turn: LoopTurn,
 }
 
 /// Where a kernel of a plugged device runs, and which of its inputs and outputs are in memory of the host all the same.
@@ -60,6 +62,7 @@ impl TF_OpKernelContext {
             failure: None,
             device,
             meeting: None,
+            turn: LoopTurn::current(),
         }
     }
 
@@ -79,6 +82,11 @@ impl TF_OpKernelContext {
     fn device_of_output(&self, index: usize) -> Option<&Arc<PluggedDevice>> {
         let placed = self.device.as_ref()?;
         (!placed.host_outputs.get(index)?).then_some(&placed.device)
+    }
+
+    /// The turn of the loop around it.
+    pub(crate) fn turn(&self) -> LoopTurn {
+        self.turn
     }
 
     /// The stream of the device that the kernel runs on, if a plug-in brought it.

@@ -23,16 +23,16 @@ pub extern "C" fn TF_GetStepId(ctx: Option<&mut TF_OpKernelContext>) -> i64 {
     TF_StepId(ctx)
 }
 
-/// The number of the loop that the node runs in; 0 outside of loops.
+/// The number of the loop that the node runs in, made of the names of frames and the turns around it; 0 outside of loops.
 #[unsafe(no_mangle)]
-pub extern "C" fn TF_GetFrameId(_ctx: Option<&mut TF_OpKernelContext>) -> u64 {
-    0
+pub extern "C" fn TF_GetFrameId(ctx: Option<&mut TF_OpKernelContext>) -> u64 {
+    quiet(0, || Ok(given_mut(ctx, "ctx")?.turn().frame))
 }
 
-/// The number of the turn of that loop.
+/// The number of the turn of that loop, from 0.
 #[unsafe(no_mangle)]
-pub extern "C" fn TF_GetIterId(_ctx: Option<&mut TF_OpKernelContext>) -> i64 {
-    0
+pub extern "C" fn TF_GetIterId(ctx: Option<&mut TF_OpKernelContext>) -> i64 {
+    quiet(0, || Ok(given_mut(ctx, "ctx")?.turn().turn as i64))
 }
 
 /// The number of the device among those of its type.

@@ -293,6 +293,16 @@ impl<'e> Engine<'e> {
         if dead && self.flow.nodes[number as usize].kind != FlowKind::Send {
             return self.finish(tag, number, &mut outputs, true);
         }
+        if self.flow.nodes[number as usize].may_ask && tag.frame != 0 {
+            let told = self.progress.loops.told(tag);
+            return told.within(|| self.run_live(tag, number, outputs));
+        }
+        self.run_live(tag, number, outputs)
+    }
+
+    #[inline]
+    fn run_live(&mut self, tag: Tag, number: u32, mut outputs: SmallVec<[Value; 2]>) -> Result<()> {
+        let instruction = &self.plan.instructions[number as usize];
         let host = self.surroundings().host_of(instruction);
         let name = |error: Status| at_node(error, instruction.executable.node());
         let mut inputs = self.gather(tag, number).map_err(name)?;

@@ -3,6 +3,7 @@
 //! Frames are found once, from the plan. `Enter` runs in the frame around a loop and gives its value to the frame of
 //! the loop; `Exit` runs in the loop's frame and gives its value to the frame around it.
 
+use crate::loop_turn::{may_ask, name_hash};
 use crate::plan::{Fetch, Input, Instruction, Source};
 use ff_tensor::{Result, Status, bail, ensure, status};
 use rustc_hash::FxHashMap;
@@ -56,6 +57,8 @@ pub struct FlowNode {
     pub arriving: u32,
     /// For `Enter`: the frame of its loop, and whether the value is the same in all turns.
     pub enters: Option<(u32, bool)>,
+    /// Whether its kernel may ask for the turn that it runs in.
+    pub may_ask: bool,
 }
 
 /// A frame: the instructions of one loop, or those outside all loops.
@@ -65,6 +68,8 @@ pub struct StaticFrame {
     pub parent: u32,
     /// Name as `Enter` gives it; empty for the outermost.
     pub name: String,
+    /// The hash of that name.
+    pub name_hash: u64,
     /// Its instructions.
     pub instructions: Vec<u32>,
     /// Number of inputs of all its instructions.
@@ -103,6 +108,7 @@ impl Flow {
         let outermost = StaticFrame {
             parent: 0,
             name: String::new(),
+            name_hash: 0,
             instructions: Vec::new(),
             inputs: 0,
             enters: 0,
@@ -226,6 +232,7 @@ impl Flow {
             first_input: place.inputs,
             arriving,
             enters,
+            may_ask: may_ask(&instruction.executable.node().op),
         });
         place.instructions.push(number);
         place.inputs += instruction.inputs.len() as u32;
@@ -245,6 +252,7 @@ impl Flow {
                 self.frames.push(StaticFrame {
                     parent,
                     name: name.to_string(),
+                    name_hash: name_hash(name),
                     instructions: Vec::new(),
                     inputs: 0,
                     enters: 0,

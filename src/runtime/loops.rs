@@ -1,6 +1,7 @@
 //! Loops under way in a step: their turns, and what each turn waits for.
 
 use crate::flow::{Flow, FlowKind};
+use crate::loop_turn::LoopTurn;
 use crate::plan::Instruction;
 use ff_op::Value;
 use rustc_hash::FxHashMap;
@@ -48,6 +49,8 @@ pub struct Loop {
     pub static_frame: u32,
     /// The turn around it.
     pub parent: Tag,
+    /// Its first turn, as kernels are told.
+    pub told: LoopTurn,
     /// Number of the last turn opened.
     pub iterations: u64,
     /// Turns under way; the first has number `first`.
@@ -127,7 +130,7 @@ impl Loops {
             by_parent: FxHashMap::default(),
             initial: initial.collect(),
         };
-        let outermost = loops.new_loop(flow, 0, Tag { frame: 0, turn: 0 });
+        let outermost = loops.new_loop(flow, 0, Tag { frame: 0, turn: 0 }, LoopTurn::default());
         loops.loops.push(Some(outermost));
         loops
     }
@@ -141,11 +144,12 @@ impl Loops {
         }
     }
 
-    fn new_loop(&self, flow: &Flow, static_frame: u32, parent: Tag) -> Loop {
+    fn new_loop(&self, flow: &Flow, static_frame: u32, parent: Tag, told: LoopTurn) -> Loop {
         let frame = &flow.frames[static_frame as usize];
         Loop {
             static_frame,
             parent,
+            told,
             iterations: 0,
             turns: VecDeque::from([self.new_turn(flow, static_frame)]),
             first: 0,
@@ -162,7 +166,9 @@ impl Loops {
         if let Some(&index) = self.by_parent.get(&(parent, static_frame)) {
             return index;
         }
-        let started = self.new_loop(flow, static_frame, parent);
+        let name = flow.frames[static_frame as usize].name_hash;
+        let told = self.told(parent).inner(name);
+        let started = self.new_loop(flow, static_frame, parent, told);
         let index = match self.free.pop() {
             Some(index) => index,
             None => {
@@ -180,6 +186,15 @@ impl Loops {
     pub fn get(&mut self, index: usize) -> &mut Loop {
         // Indices come from `find_or_create` and are dropped with the loop.
         self.loops[index].as_mut().expect("a loop that is under way")
+    }
+
+    /// A turn as kernels are told.
+    pub fn told(&mut self, tag: Tag) -> LoopTurn {
+        let frame = self.get(tag.frame).told.frame;
+        LoopTurn {
+            frame,
+            turn: tag.turn,
+        }
     }
 
     /// A turn under way.

@@ -25,6 +25,8 @@ const DEEPEST: usize = 64;
 pub enum Item {
     /// An instruction.
     Run(u32),
+    /// An instruction in a loop whose kernel may ask for its turn.
+    RunAsking(u32),
     /// A loop, by its number.
     Loop(u32),
 }
@@ -43,6 +45,8 @@ pub struct Move {
 /// A loop.
 #[derive(Debug, Default)]
 pub struct StructuredLoop {
+    /// The hash of the name of its frame.
+    pub name_hash: u64,
     /// Constants and first values of variables.
     pub enters: Vec<Move>,
     /// Slots of variables' values at the start of a turn; one that is absent in the first makes the loop dead.
@@ -114,6 +118,7 @@ impl Structured {
         let rewrites = analysis.rewrites(fetches, constants);
         apply(&rewrites, &mut structured, instructions);
         crate::structured_uses::mark(&mut structured, instructions, fetches, flow.readers.len());
+        tell_turns(&mut structured, flow);
         Some(structured)
     }
 }
@@ -525,6 +530,7 @@ impl<'a> Analysis<'a> {
             .extend(shape.variables.iter().map(|&(_, enter, _)| enter));
         made.enter_nodes.extend(&shape.constants);
         made.exit_nodes.extend(&shape.exits);
+        made.name_hash = self.flow.frames[frame].name_hash;
         Some(made)
     }
 
@@ -649,6 +655,21 @@ fn apply(rewrites: &Rewrites, structured: &mut Structured, instructions: &mut [I
             step.from = rewrites.follow(step.from);
         }
         region.condition = region.condition.map(|source| rewrites.follow(source));
+    }
+}
+
+/// Marks what is to be told its turn.
+fn tell_turns(structured: &mut Structured, flow: &Flow) {
+    for region in &mut structured.loops {
+        for item in [&mut region.head, &mut region.body, &mut region.tail]
+            .into_iter()
+            .flatten()
+        {
+            match *item {
+                Item::Run(number) if flow.nodes[number as usize].may_ask => *item = Item::RunAsking(number),
+                _ => {}
+            }
+        }
     }
 }
 

@@ -1,6 +1,7 @@
 //! Runs the regions of a plan with v1 control flow in order, on the caller's thread.
 
 use crate::frame::Frame;
+use crate::loop_turn::LoopTurn;
 use crate::plan::{Plan, Source};
 use crate::step::{Trace, at_node};
 use crate::straight_line::{Surroundings, read_variable, run_instruction};
@@ -26,6 +27,7 @@ pub fn run(
         frame,
         surroundings: Surroundings { host, trace },
         dead,
+        turn: LoopTurn::default(),
     };
     run.items(&structured.top)
 }
@@ -37,20 +39,28 @@ struct Run<'a> {
     surroundings: Surroundings<'a>,
     /// Instructions that were not run because of a conditional; empty for plans without one.
     dead: Vec<bool>,
+    /// The turn under way, as kernels are told.
+    turn: LoopTurn,
 }
 
 impl Run<'_> {
     fn items(&mut self, items: &[Item]) -> Result<()> {
         for item in items {
             match *item {
-                Item::Run(number) if self.structured.controls.is_some() => self.run_unless_dead(number)?,
-                Item::Run(number) => {
-                    run_instruction(self.plan, number as usize, self.frame, &self.surroundings)?;
-                }
+                Item::Run(number) => self.run(number)?,
+                Item::RunAsking(number) => self.turn.within(|| self.run(number))?,
                 Item::Loop(number) => self.run_loop(&self.structured.loops[number as usize])?,
             }
         }
         Ok(())
+    }
+
+    #[inline(always)]
+    fn run(&mut self, number: u32) -> Result<()> {
+        match self.structured.controls {
+            Some(_) => self.run_unless_dead(number),
+            None => run_instruction(self.plan, number as usize, self.frame, &self.surroundings),
+        }
     }
 
     /// Whether a control edge into an instruction comes from a dead one.
@@ -105,7 +115,10 @@ impl Run<'_> {
                 self.frame.values[slot as usize] = Value::Absent;
             }
         } else {
+            let around = self.turn;
+            self.turn = around.inner(region.name_hash);
             self.turns(region)?;
+            self.turn = around;
         }
         for &slot in &region.inner {
             self.frame.values[slot as usize] = Value::Absent;
@@ -126,6 +139,7 @@ impl Run<'_> {
             self.moves(&region.into_body)?;
             self.items(&region.body)?;
             self.moves(&region.next)?;
+            self.turn.turn += 1;
         }
         self.moves(&region.into_tail)?;
         self.items(&region.tail)?;

@@ -46,7 +46,7 @@ fn drop_unread(structured: &mut Structured, instructions: &[Instruction], fetche
         .iter()
         .flat_map(|region| [&region.head, &region.body, &region.tail]);
     for item in regions.chain([&structured.top]).flatten() {
-        if let Item::Run(number) = item {
+        if let Item::Run(number) | Item::RunAsking(number) = item {
             let inputs = &instructions[*number as usize].inputs;
             inputs.iter().for_each(|input| note(input.source));
         }
@@ -79,7 +79,7 @@ impl Marking<'_> {
     fn items(&mut self, items: &[Item], seen: &mut FxHashSet<u32>) {
         for item in items.iter().rev() {
             match item {
-                Item::Run(number) => {
+                Item::Run(number) | Item::RunAsking(number) => {
                     for input in self.instructions[*number as usize].inputs.iter_mut().rev() {
                         mark_source(&mut input.source, seen, &self.kept);
                     }

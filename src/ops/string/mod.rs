@@ -21,7 +21,7 @@ mod to_number;
 mod unicode;
 
 pub use city::fingerprint128;
-pub use hash_functions::fingerprint64;
+pub use hash_functions::{fingerprint64, hash64};
 
 use ff_op::{Gradient, KernelContext, Op};
 use ff_tensor::{Result, TString, Tensor};

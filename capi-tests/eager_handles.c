@@ -151,6 +151,60 @@ static void logical_devices(void) {
     end_eager();
 }
 
+static TFE_TensorHandle* variable_on(const char* device, const char* container) {
+    TFE_Op* op = new_op("VarHandleOp", NULL, NULL);
+    TFE_OpSetAttrType(op, "dtype", TF_FLOAT);
+    TFE_OpSetAttrShape(op, "shape", NULL, 0, status);
+    TFE_OpSetAttrString(op, "container", container, strlen(container));
+    TFE_OpSetAttrString(op, "shared_name", "v", 1);
+    TFE_OpSetDevice(op, device, fresh(status));
+    return execute_quietly("variable", op);
+}
+
+static void read_variable(const char* what, TFE_TensorHandle* variable) {
+    TFE_Op* op = new_op("ReadVariableOp", variable, NULL);
+    TFE_OpSetAttrType(op, "dtype", TF_FLOAT);
+    TFE_TensorHandle* read = execute(what, op);
+    if (read) {
+        print_where("  where", read);
+        print_handle("  value", read);
+    }
+    TFE_DeleteTensorHandle(read);
+}
+
+/* Each device has resources of its own: one name on two of them is two variables, and a name is two in two containers. */
+static void resources_of_logical_devices(void) {
+    begin_eager(false);
+    TFE_SetLogicalCpuDevices(context, 3, "/job:localhost/replica:0/task:0", fresh(status));
+    static const char* const DEVICES[] = {"/device:CPU:0", "/device:CPU:1", "/device:CPU:2", "/device:CPU:1"};
+    static const char* const CONTAINERS[] = {"", "", "", "other"};
+    TFE_TensorHandle *first[4], *second[4];
+    for (int i = 0; i < 4; ++i) {
+        first[i] = variable_on(DEVICES[i], CONTAINERS[i]);
+        print_where("variable", first[i]);
+        TFE_TensorHandle* value = number((float)i + 1);
+        TFE_Op* op = new_op("AssignVariableOp", first[i], value);
+        TFE_OpSetAttrType(op, "dtype", TF_FLOAT);
+        if (i < 2 || i == 3) execute("assign", op);
+        else TFE_DeleteOp(op);
+        TFE_DeleteTensorHandle(value);
+    }
+    for (int i = 0; i < 4; ++i) {
+        second[i] = variable_on(DEVICES[i], CONTAINERS[i]);
+        read_variable("read", first[i]);
+        read_variable("by its name", second[i]);
+    }
+    TFE_Op* op = new_op("DestroyResourceOp", second[1], NULL);
+    TFE_OpSetDevice(op, "/device:CPU:0", fresh(status));
+    execute("destroy", op);
+    read_variable("another device's", first[0]);
+    for (int i = 0; i < 4; ++i) {
+        TFE_DeleteTensorHandle(first[i]);
+        TFE_DeleteTensorHandle(second[i]);
+    }
+    end_eager();
+}
+
 static void placement_policies(void) {
     static const TFE_ContextDevicePlacementPolicy POLICIES[] = {
         TFE_DEVICE_PLACEMENT_EXPLICIT, TFE_DEVICE_PLACEMENT_WARN, TFE_DEVICE_PLACEMENT_SILENT,
@@ -281,6 +335,7 @@ static const Case CASES[] = {
     {"device_memory", device_memory},
     {"from_tensors", from_tensors},
     {"logical_devices", logical_devices},
+    {"resources_of_logical_devices", resources_of_logical_devices},
     {"placement_policies", placement_policies},
     {"soft_placement", soft_placement},
     {"packed", packed},

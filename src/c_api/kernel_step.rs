@@ -23,7 +23,7 @@ pub extern "C" fn TF_GetStepId(ctx: Option<&mut TF_OpKernelContext>) -> i64 {
     TF_StepId(ctx)
 }
 
-/// The number of the loop that the node runs in, made of the names of frames and the turns around it; 0 outside of loops.
+/// The number of the loop that the node runs in, from the names of frames and the turns around; 0 outside of loops.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_GetFrameId(ctx: Option<&mut TF_OpKernelContext>) -> u64 {
     quiet(0, || Ok(given_mut(ctx, "ctx")?.turn().frame))

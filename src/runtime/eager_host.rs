@@ -24,6 +24,8 @@ pub struct EagerHost<'a> {
     functions: OnceLock<Arc<Functions>>,
     id: OnceLock<u64>,
     step: OnceLock<Arc<Step>>,
+    /// Resources of the device, unless it is the first.
+    resources: OnceLock<Arc<ResourceManager>>,
 }
 
 impl<'a> EagerHost<'a> {
@@ -42,6 +44,7 @@ impl<'a> EagerHost<'a> {
             functions: OnceLock::new(),
             id: OnceLock::new(),
             step: OnceLock::new(),
+            resources: OnceLock::new(),
         }
     }
 
@@ -57,7 +60,7 @@ impl<'a> EagerHost<'a> {
                 self.context.state.clone(),
                 self.shared_functions().clone(),
                 self.kernel,
-                self.device,
+                (self.device, self.resources().clone()),
                 self.cancellation().clone(),
             )
         })
@@ -71,6 +74,9 @@ impl Drop for EagerHost<'_> {
             for device in &self.context.state.devices {
                 device.resources.end_step(*id);
             }
+            if let Some(resources) = self.resources.get() {
+                resources.end_step(*id);
+            }
         }
     }
 }
@@ -81,7 +87,11 @@ impl KernelHost for EagerHost<'_> {
     }
 
     fn resources(&self) -> &Arc<ResourceManager> {
-        &self.context.state.devices[0].resources
+        if self.device == DeviceName::host() {
+            return &self.context.state.devices[0].resources;
+        }
+        self.resources
+            .get_or_init(|| self.context.resources_of(self.device))
     }
 
     fn functions(&self) -> &dyn FunctionHost {

@@ -6,7 +6,7 @@ use crate::eager_device::DeviceName;
 use crate::eager_kernel::EagerOp;
 use crate::functions::Functions;
 use crate::step::Trace;
-use ff_op::FunctionRef;
+use ff_op::{FunctionRef, ResourceManager};
 use ff_proto::run_metadata::FunctionGraphs;
 use ff_proto::{FunctionDef, RunMetadata};
 use ff_tensor::{Result, bail, ensure, status};
@@ -25,6 +25,17 @@ impl EagerContext {
         let mut names = Vec::new();
         self.each_device(|device| names.push(device.name.clone()));
         names
+    }
+
+    /// Resources of a device; those of the first for one that is not there.
+    pub(crate) fn resources_of(&self, device: DeviceName) -> Arc<ResourceManager> {
+        let mut found = self.state.devices[0].resources.clone();
+        self.each_device(|other| {
+            if other.name == device.as_str() {
+                found = other.resources.clone();
+            }
+        });
+        found
     }
 
     /// The device that a name means: full, or in part such as `CPU:0` or `/device:CPU:0`. INVALID_ARGUMENT when there is

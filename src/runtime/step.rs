@@ -29,8 +29,8 @@ struct Common {
     cancellation: Cancellation,
     /// Number of the eager kernel that it is a call of; 0 in a session.
     kernel: u64,
-    /// The device of that call, which may be none of the session's.
-    eager_device: Option<DeviceName>,
+    /// The device of that call, which may be none of the session's, and its resources.
+    eager_device: Option<(DeviceName, Arc<ResourceManager>)>,
     rendezvous: OnceLock<Arc<Rendezvous>>,
     trace: Option<Trace>,
 }
@@ -39,6 +39,9 @@ impl Drop for Common {
     fn drop(&mut self) {
         for device in &self.session.devices {
             device.resources.end_step(self.id);
+        }
+        if let Some((_, resources)) = &self.eager_device {
+            resources.end_step(self.id);
         }
     }
 }
@@ -59,14 +62,14 @@ impl Step {
         Step::on(Arc::new(common), 0)
     }
 
-    /// A step that nothing has run in: one call on `device` of an eager kernel, whose number tells its state from that of
+    /// A step that nothing has run in: one call on `device`, which has these resources, of an eager kernel, whose number tells its state from that of
     /// others with nodes of the same name; ended early by `cancellation`.
     pub fn of_kernel(
         id: u64,
         session: Arc<SessionState>,
         functions: Arc<Functions>,
         kernel: u64,
-        device: DeviceName,
+        device: (DeviceName, Arc<ResourceManager>),
         cancellation: Cancellation,
     ) -> Arc<Step> {
         let common = Common {
@@ -113,7 +116,10 @@ impl KernelHost for Step {
     }
 
     fn resources(&self) -> &Arc<ResourceManager> {
-        &self.common.session.devices[self.device].resources
+        match &self.common.eager_device {
+            Some((_, resources)) if self.device == 0 => resources,
+            _ => &self.common.session.devices[self.device].resources,
+        }
     }
 
     fn functions(&self) -> &dyn FunctionHost {
@@ -129,8 +135,8 @@ impl KernelHost for Step {
     }
 
     fn device_name(&self) -> &str {
-        match self.common.eager_device {
-            Some(device) if self.device == 0 => device.as_str(),
+        match &self.common.eager_device {
+            Some((device, _)) if self.device == 0 => device.as_str(),
             _ => &self.common.session.devices[self.device].name,
         }
     }

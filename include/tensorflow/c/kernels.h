@@ -501,10 +501,9 @@ TF_CAPI_EXPORT extern int64_t TF_StepId(TF_OpKernelContext *ctx);
 TF_CAPI_EXPORT extern int64_t TF_GetStepId(TF_OpKernelContext *ctx);
 
 /**
- * The number of the loop that the node runs in, made of the names of frames and the turns around it; 0 outside of loops.
+ * The number of the loop that the node runs in, from the names of frames and the turns around; 0 outside of loops.
  */
-TF_CAPI_EXPORT extern
-uint64_t TF_GetFrameId(TF_OpKernelContext *ctx);
+TF_CAPI_EXPORT extern uint64_t TF_GetFrameId(TF_OpKernelContext *ctx);
 
 /**
  * The number of the turn of that loop, from 0.

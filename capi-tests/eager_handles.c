@@ -172,6 +172,26 @@ static void read_variable(const char* what, TFE_TensorHandle* variable) {
     TFE_DeleteTensorHandle(read);
 }
 
+static TF_Output read_in(TF_Graph* body, const char* name, TF_Output variable) {
+    TF_OperationDescription* read = TF_NewOperation(body, "ReadVariableOp", name);
+    TF_AddInput(read, variable);
+    TF_SetAttrType(read, "dtype", TF_FLOAT);
+    return finish(read);
+}
+
+static void add_read_both(void) {
+    TF_Graph* body = TF_NewGraph();
+    TF_Output inputs[] = {placeholder(body, "a", TF_RESOURCE), placeholder(body, "b", TF_RESOURCE)};
+    TF_Output scaled = binary(body, "Mul", "scaled", read_in(body, "read_b", inputs[1]), float_constant(body, "ten", 10));
+    TF_Output sum = binary(body, "AddV2", "sum", read_in(body, "read_a", inputs[0]), scaled);
+    TF_Function* function =
+        TF_GraphToFunction(body, "read_both", 0, -1, NULL, 2, inputs, 1, &sum, NULL, NULL, NULL, fresh(status));
+    print_status("function", status);
+    TFE_ContextAddFunction(context, function, fresh(status));
+    TF_DeleteFunction(function);
+    TF_DeleteGraph(body);
+}
+
 /* Each device has resources of its own: one name on two of them is two variables, and a name is two in two containers. */
 static void resources_of_logical_devices(void) {
     begin_eager(false);
@@ -194,6 +214,9 @@ static void resources_of_logical_devices(void) {
         read_variable("read", first[i]);
         read_variable("by its name", second[i]);
     }
+    add_read_both();
+    TFE_TensorHandle* sum = execute("a function with variables of two devices", new_op("read_both", first[0], first[1]));
+    TFE_DeleteTensorHandle(sum);
     TFE_Op* op = new_op("DestroyResourceOp", second[1], NULL);
     TFE_OpSetDevice(op, "/device:CPU:0", fresh(status));
     execute("destroy", op);

@@ -17,6 +17,11 @@ pub trait KernelHost: Send + Sync {
     /// Resources of the device.
     fn resources(&self) -> &Arc<ResourceManager>;
 
+    /// Resources of the device that a handle names, where that is another than this and is reached all the same.
+    fn resources_elsewhere(&self, _handle: &ResourceHandle) -> Option<Arc<ResourceManager>> {
+        None
+    }
+
     /// Functions that nodes can name. UNIMPLEMENTED errors come from its methods where there are none.
     fn functions(&self) -> &dyn FunctionHost;
 
@@ -68,6 +73,22 @@ pub trait KernelHost: Send + Sync {
     /// Threads for independent branches of a function.
     fn branch_pool(&self) -> Option<&ThreadPool> {
         None
+    }
+}
+
+impl dyn KernelHost + '_ {
+    /// The resources among which a handle's is.
+    pub fn resources_of(&self, handle: &ResourceHandle) -> Arc<ResourceManager> {
+        let elsewhere = self.resources_elsewhere(handle);
+        elsewhere.unwrap_or_else(|| self.resources().clone())
+    }
+
+    /// The resource that a handle means.
+    pub fn find_by_handle<T: Any + Send + Sync>(&self, handle: &ResourceHandle) -> Result<Arc<T>> {
+        match self.resources_elsewhere(handle) {
+            Some(resources) => resources.find_by_handle(handle),
+            None => self.resources().find_by_handle(handle),
+        }
     }
 }
 
@@ -227,7 +248,7 @@ impl<'a> KernelContext<'a> {
 
     /// The resource that the handle at an input means.
     pub fn resource<T: Any + Send + Sync>(&self, index: usize) -> Result<Arc<T>> {
-        self.resources().find_by_handle(self.handle(index)?)
+        self.host.find_by_handle(self.handle(index)?)
     }
 
     /// Element type of an output.
@@ -447,7 +468,7 @@ impl AsyncKernelContext {
     /// The resource that the handle at an input means.
     pub fn resource<T: Any + Send + Sync>(&self, index: usize) -> Result<Arc<T>> {
         match self.input(index)?.resources()? {
-            [handle] => self.host.resources().find_by_handle(handle),
+            [handle] => self.host.find_by_handle(handle),
             _ => Err(status!(
                 InvalidArgument,
                 "input {index} of {} must be one handle",

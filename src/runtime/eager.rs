@@ -43,8 +43,6 @@ pub struct EagerContext {
     pub(crate) registry: Arc<Registry>,
     pub(crate) library: Arc<FunctionLibrary>,
     pub(crate) state: Arc<SessionState>,
-    /// Devices that were added later.
-    pub(crate) added: RwLock<Vec<Device>>,
     /// How often each function was added.
     pub(crate) additions: Mutex<FxHashMap<String, usize>>,
     /// Functions made ready; made anew when one is removed.
@@ -77,6 +75,7 @@ impl EagerContext {
         let library = Arc::new(FunctionLibrary::default());
         let state = SessionState {
             devices: Device::all(options.cpu_devices()),
+            added: RwLock::default(),
             pool: shared_pool(options.intra_op_threads()),
             branch_pool: None,
             node_states: Mutex::default(),
@@ -87,7 +86,6 @@ impl EagerContext {
             registry,
             library,
             state: Arc::new(state),
-            added: RwLock::default(),
             additions: Mutex::default(),
             ops: RwLock::default(),
             next: AtomicU64::new(1),

@@ -10,7 +10,7 @@ use crate::step::Step;
 use ff_kernels::ThreadPool;
 use ff_op::{Cancellation, FunctionHost, KernelHost, Rendezvous, ResourceManager};
 use ff_proto::ConfigProto;
-use ff_tensor::Result;
+use ff_tensor::{ResourceHandle, Result};
 use std::any::Any;
 use std::sync::{Arc, OnceLock};
 
@@ -92,6 +92,14 @@ impl KernelHost for EagerHost<'_> {
         }
         self.resources
             .get_or_init(|| self.context.resources_of(self.device))
+    }
+
+    fn resources_elsewhere(&self, handle: &ResourceHandle) -> Option<Arc<ResourceManager>> {
+        // Functions may be given handles of any device.
+        if self.device.as_c().to_bytes() == handle.device.as_bytes() {
+            return None;
+        }
+        self.context.state.resources_of(&handle.device)
     }
 
     fn functions(&self) -> &dyn FunctionHost {

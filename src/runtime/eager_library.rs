@@ -17,7 +17,7 @@ impl EagerContext {
     /// Calls `visit` with each device.
     pub fn each_device(&self, mut visit: impl FnMut(&Device)) {
         self.state.devices.iter().for_each(&mut visit);
-        self.added.read().iter().for_each(&mut visit);
+        self.state.added.read().iter().for_each(&mut visit);
     }
 
     /// Names of all devices.
@@ -29,13 +29,8 @@ impl EagerContext {
 
     /// Resources of a device; those of the first for one that is not there.
     pub(crate) fn resources_of(&self, device: DeviceName) -> Arc<ResourceManager> {
-        let mut found = self.state.devices[0].resources.clone();
-        self.each_device(|other| {
-            if other.name == device.as_str() {
-                found = other.resources.clone();
-            }
-        });
-        found
+        let found = self.state.resources_of(device.as_str());
+        found.unwrap_or_else(|| self.state.devices[0].resources.clone())
     }
 
     /// The device that a name means: full, or in part such as `CPU:0` or `/device:CPU:0`. INVALID_ARGUMENT when there is
@@ -45,7 +40,7 @@ impl EagerContext {
         if let Some(found) = crate::placement::find_device(&self.state.devices, name) {
             return Ok(DeviceName::of(&self.state.devices[found].name));
         }
-        let added = self.added.read();
+        let added = self.state.added.read();
         let found = crate::placement::find_device(&added, name).ok_or_else(unknown)?;
         Ok(DeviceName::of(&added[found].name))
     }
@@ -54,7 +49,7 @@ impl EagerContext {
     /// when there is one of these already; then none is added.
     pub fn add_cpu_devices(&self, count: usize, prefix: &str) -> Result<()> {
         let present = self.device_names();
-        let mut added = self.added.write();
+        let mut added = self.state.added.write();
         let mut new = Vec::new();
         for number in 1..count {
             let device = Device {

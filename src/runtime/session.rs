@@ -36,6 +36,8 @@ type NodeStates = Mutex<FxHashMap<String, Arc<dyn Any + Send + Sync>>>;
 pub struct SessionState {
     /// Devices; the first is where nodes run that ask for none.
     pub devices: Vec<Device>,
+    /// Devices that were added to an eager context later.
+    pub added: RwLock<Vec<Device>>,
     /// Threads for work within an op.
     pub pool: Arc<ThreadPool>,
     /// Threads for ops that do not wait for each other; none where they run one after the other.
@@ -101,6 +103,7 @@ impl Session {
         let branch_pool = branch_pool.map(shared_pool).filter(|pool| pool.threads() > 1);
         let state = Arc::new(SessionState {
             devices,
+            added: RwLock::default(),
             pool,
             branch_pool,
             node_states: NodeStates::default(),

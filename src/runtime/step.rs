@@ -1,5 +1,6 @@
 //! One step: what its kernels can reach, on each device.
 
+use crate::device::Device;
 use crate::eager_device::DeviceName;
 use crate::functions::Functions;
 use crate::session::SessionState;
@@ -7,7 +8,7 @@ pub use crate::trace::Trace;
 use ff_kernels::ThreadPool;
 use ff_op::{Cancellation, FunctionHost, KernelHost, NodeInfo, Rendezvous, ResourceManager};
 use ff_proto::ConfigProto;
-use ff_tensor::{Result, Status};
+use ff_tensor::{ResourceHandle, Result, Status};
 use std::any::Any;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -122,6 +123,15 @@ impl KernelHost for Step {
         }
     }
 
+    fn resources_elsewhere(&self, handle: &ResourceHandle) -> Option<Arc<ResourceManager>> {
+        // Functions that are called eagerly may be given handles of any device.
+        let (device, _) = self.common.eager_device.as_ref()?;
+        if device.as_c().to_bytes() == handle.device.as_bytes() {
+            return None;
+        }
+        self.common.session.resources_of(&handle.device)
+    }
+
     fn functions(&self) -> &dyn FunctionHost {
         &*self.common.functions
     }
@@ -192,6 +202,15 @@ impl KernelHost for Step {
 }
 
 impl SessionState {
+    /// Resources of the device with this full name, if it is there.
+    pub fn resources_of(&self, device: &str) -> Option<Arc<ResourceManager>> {
+        let find = |devices: &[Device]| {
+            let found = devices.iter().find(|other| other.name == device)?;
+            Some(found.resources.clone())
+        };
+        find(&self.devices).or_else(|| find(&self.added.read()))
+    }
+
     /// The state of a stateful node, made when first asked for. `kernel` is the number of its eager kernel, or 0.
     pub fn node_state(
         &self,

@@ -1,7 +1,7 @@
 //! Handles of this folder's resources: resource tensors in the newer ops; in the first versions references to a vector of
 //! container and name.
 
-use ff_op::{AsyncKernelContext, DEFAULT_CONTAINER, KernelContext, RefVariable, ResourceManager, Value};
+use ff_op::{AsyncKernelContext, DEFAULT_CONTAINER, KernelContext, KernelHost, RefVariable, Value};
 use ff_tensor::{DataType, HandleInfo, ResourceHandle, Result, Shape, TString, Tensor, bail, status};
 use std::any::Any;
 use std::sync::Arc;
@@ -83,11 +83,11 @@ pub fn give(
 }
 
 /// The resource that a value is a handle of.
-pub fn resolve<T: Any + Send + Sync>(value: Option<&Value>, manager: &ResourceManager) -> Result<Arc<T>> {
+pub fn resolve<T: Any + Send + Sync>(value: Option<&Value>, host: &dyn KernelHost) -> Result<Arc<T>> {
     let names = match value {
         Some(Value::Ref(variable)) => variable.read()?,
         Some(Value::Tensor(tensor)) if tensor.dtype() == DataType::RESOURCE => match tensor.resources()? {
-            [handle] => return manager.find_by_handle(handle),
+            [handle] => return host.find_by_handle(handle),
             _ => bail!(
                 InvalidArgument,
                 "a handle must be a scalar, got {}",
@@ -98,7 +98,7 @@ pub fn resolve<T: Any + Send + Sync>(value: Option<&Value>, manager: &ResourceMa
         _ => bail!(Internal, "a handle is missing"),
     };
     match names.strings()? {
-        [container, name] => manager.find(text(container)?, text(name)?),
+        [container, name] => host.resources().find(text(container)?, text(name)?),
         _ => bail!(
             InvalidArgument,
             "Resource handle must have 2 elements, but had shape: {}",
@@ -114,12 +114,12 @@ fn text(name: &TString) -> Result<&str> {
 
 /// The resource at an input.
 pub fn at<T: Any + Send + Sync>(context: &KernelContext, index: usize) -> Result<Arc<T>> {
-    resolve(context.value(index), context.resources())
+    resolve(context.value(index), context.host())
 }
 
 /// The resource at an input of a kernel that may wait.
 pub fn at_waiting<T: Any + Send + Sync>(context: &AsyncKernelContext, index: usize) -> Result<Arc<T>> {
-    resolve(context.inputs.get(index), context.host.resources())
+    resolve(context.inputs.get(index), &*context.host)
 }
 
 /// Runs `start`, which hands the context on; ends the node where it fails.

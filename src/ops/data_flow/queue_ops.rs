@@ -5,7 +5,7 @@ use super::queue::{Kind, Queue, Wanted, list, shape_list};
 use super::rows;
 use super::store::{Store, Tuple};
 use ff_op::{
-    AsyncKernelContext, Gradient, Kernel, KernelContext, NodeInfo, Op, ResourceManager, ShapeContext, Value,
+    AsyncKernelContext, Gradient, Kernel, KernelContext, KernelHost, NodeInfo, Op, ShapeContext, Value,
     shapes,
 };
 use ff_tensor::{Bool, DataType, PartialShape, Result, Tensor, ensure, status};
@@ -328,17 +328,17 @@ fn check_shared(
 }
 
 fn queue_at(context: &AsyncKernelContext) -> Result<Arc<Queue>> {
-    queue_of(&context.node, context.inputs.first(), context.host.resources())
+    queue_of(&context.node, context.inputs.first(), &*context.host)
 }
 
 /// The queue that a node's input 0 means, if the components that the node brings or takes are the queue's.
-fn queue_of(node: &NodeInfo, handle: Option<&Value>, manager: &ResourceManager) -> Result<Arc<Queue>> {
+fn queue_of(node: &NodeInfo, handle: Option<&Value>, host: &dyn KernelHost) -> Result<Arc<Queue>> {
     ensure!(
         node.attrs.int("timeout_ms").unwrap_or(-1) == -1,
         InvalidArgument,
         "Timeout not supported yet."
     );
-    let queue: Arc<Queue> = handle::resolve(handle, manager)?;
+    let queue: Arc<Queue> = handle::resolve(handle, host)?;
     let handle = node.input_types[0];
     let taking = node.attrs.get("component_types").is_some();
     let inputs = if taking { &[][..] } else { &node.input_types[1..] };
@@ -367,7 +367,7 @@ fn queue_of(node: &NodeInfo, handle: Option<&Value>, manager: &ResourceManager) 
 }
 
 fn enqueue_now(context: &mut KernelContext) -> Result<bool> {
-    let queue = queue_of(context.node(), context.value(0), context.resources())?;
+    let queue = queue_of(context.node(), context.value(0), context.host())?;
     let inputs = 1..context.num_inputs();
     if !queue.shapes.is_empty() {
         queue.check(context.input_tensors(inputs.clone())?)?;
@@ -380,7 +380,7 @@ fn enqueue_now(context: &mut KernelContext) -> Result<bool> {
 }
 
 fn dequeue_now(context: &mut KernelContext) -> Result<bool> {
-    let queue = queue_of(context.node(), context.value(0), context.resources())?;
+    let queue = queue_of(context.node(), context.value(0), context.host())?;
     let Some(tuple) = queue.take_now() else {
         return Ok(false);
     };

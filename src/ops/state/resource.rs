@@ -217,14 +217,15 @@ fn assign(context: &mut KernelContext) -> Result<()> {
             value.shape()
         );
     }
-    let variable = match context.resources().find_by_handle::<Variable>(&handle) {
-        Ok(variable) => variable,
-        Err(_) => context
-            .resources()
-            .find_or_create(&handle.container, &handle.name, || {
-                Ok(Variable::new(handle.name.clone(), dtype))
-            })?,
-    };
+    let variable =
+        match context.host().find_by_handle::<Variable>(&handle) {
+            Ok(variable) => variable,
+            Err(_) => context.host().resources_of(&handle).find_or_create(
+                &handle.container,
+                &handle.name,
+                || Ok(Variable::new(handle.name.clone(), dtype)),
+            )?,
+        };
     variable.assign(value)
 }
 
@@ -237,10 +238,11 @@ fn is_initialized(context: &mut KernelContext) -> Result<()> {
 
 fn destroy(context: &mut KernelContext) -> Result<()> {
     let handle = context.handle(0)?.clone();
-    if let Ok(variable) = context.resources().find_by_handle::<Variable>(&handle) {
+    let resources = context.host().resources_of(&handle);
+    if let Ok(variable) = resources.find_by_handle::<Variable>(&handle) {
         variable.clear();
     }
-    match context.resources().delete(&handle.container, &handle.name) {
+    match resources.delete(&handle.container, &handle.name) {
         Err(error) if !context.attrs().bool("ignore_lookup_error").unwrap_or(true) => {
             bail!(NotFound, "{}", error.message())
         }

@@ -118,7 +118,7 @@ static void train_variant(void) { import_mutated("train_adam.pb"); }
 static const char* const MODEL_FILES[] = {"saved_model.pb", "variables/variables.index",
                                           "variables/variables.data-00000-of-00001"};
 
-/* Loads the SavedModel with one of its files mutated. */
+/* Loads a copy of the SavedModel with one of its files mutated; the copy is removed. */
 static void load_mutated(int which) {
     mkdir("mutated", 0777);
     mkdir("mutated/variables", 0777);
@@ -141,6 +141,13 @@ static void load_mutated(int which) {
     TF_DeleteSessionOptions(options);
     TF_DeleteStatus(status);
     TF_DeleteGraph(graph);
+    for (int i = 0; i < N_ELEMENTS(MODEL_FILES); ++i) {
+        char path[1024];
+        snprintf(path, sizeof path, "mutated/%s", MODEL_FILES[i]);
+        unlink(path);
+    }
+    rmdir("mutated/variables");
+    rmdir("mutated");
 }
 
 static void model_variant(void) { load_mutated(0); }

@@ -41,7 +41,10 @@ impl Cuts {
     pub fn range(&self, block: usize) -> [usize; 2] {
         let (group, block) = (block / self.blocks, block % self.blocks);
         let start = group * self.rows;
-        [start + block * self.block, start + self.rows.min((block + 1) * self.block)]
+        [
+            start + block * self.block,
+            start + self.rows.min((block + 1) * self.block),
+        ]
     }
 }
 

@@ -7,6 +7,7 @@ const FUNCTIONS: &str = "src/runtime/tests/functional_ops.rs";
 const GRADIENTS: &str = "src/runtime/tests/functional_gradients.rs";
 const C_PROGRAM: &str = "capi-tests/functions.c";
 const EAGER: &str = "capi-tests/eager.c";
+const XLA: &str = "tools/reference/steps/xla_cases.py";
 const DEVICES: &str = "src/runtime/tests/devices.rs";
 
 /// Op and file.
@@ -23,6 +24,17 @@ pub static CASES_ELSEWHERE: &[(&str, &str)] = &[
     ("StatelessWhile", C_PROGRAM),
     ("SymbolicGradient", FUNCTIONS),
     ("While", GRADIENTS),
+    ("XlaIf", XLA),
+    ("XlaLaunch", XLA),
+    ("XlaLaunchV2", XLA),
+    ("XlaReduce", XLA),
+    ("XlaReduceWindow", XLA),
+    ("XlaScatter", XLA),
+    ("XlaSelectAndScatter", XLA),
+    ("XlaVariadicReduce", XLA),
+    ("XlaVariadicReduceV2", XLA),
+    ("XlaVariadicSort", XLA),
+    ("XlaWhile", XLA),
     ("_If", GRADIENTS),
     ("_Recv", DEVICES),
     ("_Send", DEVICES),

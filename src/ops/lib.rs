@@ -36,6 +36,7 @@ pub mod string;
 pub mod testing;
 pub mod training;
 pub mod wide;
+pub mod xla;
 
 pub use case_exceptions::CASES_ELSEWHERE;
 pub use gradient_exceptions::UNCHECKED_GRADIENTS;
@@ -82,6 +83,7 @@ pub static DOMAINS: &[&[&[&Op]]] = &[
     state::OPS,
     string::OPS,
     training::OPS,
+    xla::OPS,
 ];
 
 /// The process-wide registry of all ops of this library; ops and kernels added at run time join it.

@@ -33,6 +33,31 @@ static STATEFUL_PARTITIONED_CALL: Op = Op {
     ..PARTITIONED_CALL
 };
 
+/// A call as graphs hold it that the reference has made clusters of; all inputs are arguments, in order.
+static XLA_LAUNCH: Op = Op {
+    name: "XlaLaunch",
+    shape: |context| {
+        let function = context.attrs().func("function")?.clone();
+        call_shape(context, &function, 0)
+    },
+    kernels: &[Kernel::calls(
+        |context| {
+            let function = instantiate(context, context.attrs().func("function")?)?;
+            let arguments = arguments(context, 0)?;
+            let results = function.run(context.host(), arguments)?;
+            set_results(context, results)
+        },
+        |context| {
+            in_turn::call(context, 0, |context| {
+                Ok(context.node.attrs.func("function")?.clone())
+            })
+        },
+    )],
+    lower: Some(super::lower::launch),
+    gradient: Gradient::Missing,
+    ..Op::WRITES
+};
+
 /// A value for a result that a branch does not compute; nobody reads it.
 static FAKE_PARAM: Op = Op {
     name: "FakeParam",
@@ -139,6 +164,11 @@ static DEVICE_INDEX: Op = Op {
 pub static OPS: &[&Op] = &[
     &PARTITIONED_CALL,
     &STATEFUL_PARTITIONED_CALL,
+    &XLA_LAUNCH,
+    &Op {
+        name: "XlaLaunchV2",
+        ..XLA_LAUNCH
+    },
     &FAKE_PARAM,
     &REMOTE_CALL,
     &DEVICE_INDEX,

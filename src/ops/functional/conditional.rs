@@ -94,6 +94,11 @@ pub static OPS: &[&Op] = &[
     &IF,
     &STATELESS_IF,
     &Op { name: "_If", ..IF },
+    &Op {
+        name: "XlaIf",
+        gradient: Gradient::Missing,
+        ..IF
+    },
     &CASE,
     &STATELESS_CASE,
     &TO_BOOL,

@@ -9,7 +9,16 @@ use ff_tensor::{DataType, Result, ensure};
 
 /// Lowering of calls.
 pub fn call(context: &mut LowerContext) -> Result<()> {
-    let function = context.attrs().func("f")?.clone();
+    call_of(context, "f")
+}
+
+/// Lowering of calls whose function is called so.
+pub fn launch(context: &mut LowerContext) -> Result<()> {
+    call_of(context, "function")
+}
+
+fn call_of(context: &mut LowerContext, name: &str) -> Result<()> {
+    let function = context.attrs().func(name)?.clone();
     let arguments: Vec<HloOp> = (0..context.num_inputs())
         .map(|i| context.input(i))
         .collect::<Result<_>>()?;

@@ -28,6 +28,11 @@ pub static OPS: &[&Op] = &[
         name: "_While",
         ..WHILE
     },
+    &Op {
+        name: "XlaWhile",
+        gradient: Gradient::Missing,
+        ..WHILE
+    },
 ];
 
 /// What the state and the body's results have in common; repeated until that no longer changes.

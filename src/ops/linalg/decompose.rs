@@ -79,7 +79,7 @@ pub static OPS: &[&Op] = &[
 ];
 
 /// The smaller of two extents, unless both are needed to know.
-fn least(a: i64, b: i64) -> i64 {
+pub(super) fn least(a: i64, b: i64) -> i64 {
     if a < 0 || b < 0 { dim::UNKNOWN } else { a.min(b) }
 }
 
@@ -101,7 +101,10 @@ fn qr_shape(context: &mut ShapeContext) -> Result<()> {
 }
 
 /// Sets outputs to stacked matrices.
-fn set_all<T: Field>(context: &mut KernelContext, outputs: &[(usize, Vec<Matrix<T>>)]) -> Result<()> {
+pub(super) fn set_all<T: Field>(
+    context: &mut KernelContext,
+    outputs: &[(usize, Vec<Matrix<T>>)],
+) -> Result<()> {
     for (index, matrices) in outputs {
         let output = stack(
             context.output_type(*index),
@@ -154,7 +157,7 @@ fn nothing(context: &KernelContext, index: usize) -> Result<Tensor> {
 }
 
 /// One row of numbers as a matrix.
-fn row<T: Field>(values: Vec<T>) -> Matrix<T> {
+pub(super) fn row<T: Field>(values: Vec<T>) -> Matrix<T> {
     Matrix {
         rows: 1,
         columns: values.len(),

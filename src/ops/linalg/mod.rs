@@ -2,6 +2,7 @@
 
 mod decompose;
 mod decompose_gradient;
+mod decompose_outright;
 mod factor;
 mod functions;
 mod gradients;
@@ -19,6 +20,7 @@ use ff_op::Op;
 /// Every op of this folder.
 pub static OPS: &[&[&Op]] = &[
     decompose::OPS,
+    decompose_outright::OPS,
     factor::OPS,
     functions::OPS,
     solve::OPS,

@@ -4,7 +4,8 @@ use ff_hlo::{Builder, Dims, DotDims, Op as HloOp};
 use ff_op::{Gradient, Kernel, LowerContext, Op, ShapeContext};
 use ff_tensor::{PartialShape, Result, bail, dim, ensure};
 
-static EINSUM: Op = Op {
+/// Sums of products by an equation.
+pub static EINSUM: Op = Op {
     name: "Einsum",
     shape,
     kernels: &[Kernel::FROM_LOWERING],

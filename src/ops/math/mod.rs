@@ -10,7 +10,7 @@ pub mod complex;
 mod cross;
 mod cumulative;
 mod division;
-mod einsum;
+pub mod einsum;
 pub mod gradients;
 mod log_products;
 mod lower_count;

@@ -356,11 +356,14 @@ impl Tensor {
         }
     }
 
-    /// The elements as `i64`, for int32 and int64 tensors: shapes, axes, indices. INVALID_ARGUMENT otherwise.
+    /// The elements as `i64`, for tensors of signed integers: shapes, axes, indices, most of them int32 or int64.
+    /// INVALID_ARGUMENT otherwise.
     pub fn to_i64_vec(&self) -> Result<Vec<i64>> {
         match self.dtype {
             DataType::INT32 => collected(self.as_slice::<i32>()?.iter().map(|&x| i64::from(x))),
             DataType::INT64 => collected(self.as_slice::<i64>()?.iter().copied()),
+            DataType::INT16 => collected(self.as_slice::<i16>()?.iter().map(|&x| i64::from(x))),
+            DataType::INT8 => collected(self.as_slice::<i8>()?.iter().map(|&x| i64::from(x))),
             other => Err(status!(InvalidArgument, "Expected int32 or int64, got {other}")),
         }
     }

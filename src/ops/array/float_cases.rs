@@ -17,6 +17,9 @@ crate::op_cases! {
     expanded: Case::op("ExpandDims").inputs([numbered(&[2, 3]), scalar(1)]);
     filled: Case::op("Fill").inputs([vector(&[2, 3]), scalar(1.5f32)]);
     taken_by_index: Case::op("GatherNd").inputs([numbered(&[2, 3]), t(&[3, 2], &[1, 2, 0, 0, 1, 2])]);
+    // A gradient would need a shape of int16, which no op gives.
+    taken_by_small_index: Case::op("GatherNd").inputs([numbered(&[2, 3]), t(&[2, 1], &[1i16, 0])]).without_gradient();
+    taken_by_small_index_outside: Case::op("GatherNd").inputs([numbered(&[2, 3]), t(&[2, 1], &[1i16, 2])]).fails(Code::InvalidArgument);
     taken_outside: Case::op("GatherNd").inputs([numbered(&[2, 3]), t(&[1, 2], &[1, 3])]).fails(Code::InvalidArgument);
     taken: family(&["Gather"], &[FLOAT, DataType::INT32, DataType::STRING], |op, dtype| {
         Case::op(op).inputs([counting(dtype, &[3, 2]), t(&[2, 2], &[2, 0, 2, 1])])
@@ -38,6 +41,9 @@ crate::op_cases! {
     split_by_sizes: Case::op("SplitV").inputs([numbered(&[4, 2]), vector(&[1, 3]), scalar(0)]).attr("num_split", 2i64);
     squeezed: Case::op("Squeeze").input(numbered(&[1, 3, 1])).attr("squeeze_dims", vec![0i64]);
     added_without_alias: Case::op("ScatterNdNonAliasingAdd").inputs([numbered(&[3, 2]), t(&[2, 1], &[2, 0]), numbered(&[2, 2])]);
+    truths_added: Case::op("ScatterNdNonAliasingAdd")
+        .inputs([bools(&[3], &[true, false, false]), t(&[3, 1], &[0, 1, 1]), bools(&[3], &[true, true, false])])
+        .gives(bools(&[3], &[true, true, false]));
     added_without_alias_outside: Case::op("ScatterNdNonAliasingAdd").inputs([numbered(&[3, 2]), t(&[1, 1], &[3]), numbered(&[1, 2])]).fails(Code::InvalidArgument);
     added_at: Case::op("TensorScatterAdd").inputs([numbered(&[3, 2]), t(&[2, 1], &[2, 0]), numbered(&[2, 2])]);
     put_at: Case::op("TensorScatterUpdate").inputs([numbered(&[3, 2]), t(&[2, 1], &[2, 0]), numbered(&[2, 2])]);

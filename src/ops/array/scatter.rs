@@ -18,6 +18,10 @@ pub static OPS: &[&Op] = &[
     },
     &Op {
         name: "ScatterNdNonAliasingAdd",
+        kernels: &[
+            Kernel::FROM_LOWERING.for_types(&[("T", &[DataType::BOOL])]),
+            Kernel::native(tensor_scatter),
+        ],
         gradient: Gradient::Fn(add_gradient),
         ..TENSOR_SCATTER
     },

@@ -190,6 +190,8 @@ crate::op_cases! {
         .fails(Code::InvalidArgument);
     split_by_sizes: Case::op("SplitV").inputs([counting(DataType::STRING, &[4]), vector(&[1, -1, 2]), scalar(0)])
         .attr("num_split", 3i64);
+    split_by_small_sizes: Case::op("SplitV").inputs([vector(&[1, 2, 3]), vector(&[1i8, -1]), scalar(0)]).attr("num_split", 2)
+        .gives(vector(&[1])).gives(vector(&[2, 3]));
     split_too_much: Case::op("SplitV").inputs([counting(DataType::INT32, &[4]), vector(&[1, 4]), scalar(0)])
         .attr("num_split", 2i64).fails(Code::InvalidArgument);
 }

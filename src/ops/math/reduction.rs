@@ -1,7 +1,7 @@
 //! Reductions along axes: sums, means, products, extremes, logic; and the places of extremes.
 
 use super::gradients::{binary, shape_of, typed};
-use ff_hlo::{Builder, Opcode};
+use ff_hlo::{Builder, Direction, Opcode};
 use ff_op::{Gradient, GradientContext, Kernel, KernelContext, LowerContext, Op, OutputRef, ShapeContext};
 use ff_tensor::{Bool, DataType, Element, PartialShape, Result, Shape, Tensor, bail, ensure};
 
@@ -168,7 +168,25 @@ fn euclidean_norm(builder: &mut Builder, x: ff_hlo::Op, axes: &[i64]) -> Result<
     let conjugate = builder.conjugate(x)?;
     let square = builder.multiply(x, conjugate)?;
     let total = sum(builder, square, axes)?;
-    builder.unary(Opcode::Sqrt, total)
+    let dtype = builder.dtype(total);
+    if !dtype.is_integer() {
+        return builder.unary(Opcode::Sqrt, total);
+    }
+    // The root of a sum that has wrapped around to below zero is what a conversion makes of NaN on x86: the least number of
+    // the wide types, 0 of the narrow ones.
+    let wide = builder.convert(total, DataType::DOUBLE)?;
+    let root = builder.unary(Opcode::Sqrt, wide)?;
+    let root = builder.convert(root, dtype)?;
+    let least = match dtype {
+        DataType::INT32 | DataType::INT64 => builder.extreme_scalar(dtype, false)?,
+        DataType::INT8 | DataType::INT16 => builder.scalar(dtype, 0.0)?,
+        _ => return Ok(root),
+    };
+    let zero = builder.scalar_like(0.0, total)?;
+    let negative = builder.compare(Direction::Lt, total, zero)?;
+    let dims = builder.dims(total).to_vec();
+    let least = builder.broadcast_scalar(least, &dims)?;
+    builder.select(negative, least, root)
 }
 
 fn arg_shape(context: &mut ShapeContext) -> Result<()> {
@@ -377,6 +395,10 @@ crate::op_cases! {
     everything: family(&["Sum", "Mean", "Prod", "Max", "Min", "EuclideanNorm"], &FLOATS[..2], |op, dtype| {
         Case::op(op).inputs([numbers(dtype, &[2, 2, 2], &[1.0, -2.0, 3.0, 4.0, 5.0, 0.5, -1.0, 2.0]), vector(&[0, -1, 1])])
     });
+    lengths_of_integers: family(&["EuclideanNorm"], INTEGERS, |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[4, 2], &[3.0, 4.0, 5.0, 7.0, 100.0, 100.0, 9.0, 7.0]), vector(&[1])])
+    });
+    length_that_wraps_around: Case::op("EuclideanNorm").inputs([vector(&[46_341, 0]), vector(&[0])]).gives(scalar(i32::MIN));
     over_no_axis: family(&["Sum", "Max"], &FLOATS[..1], |op, dtype| {
         Case::op(op).inputs([numbers(dtype, &[2], &[1.0, -2.0]), vector::<i32>(&[])])
     });

@@ -1,7 +1,7 @@
 //! Choosing between two values element by element, and clipping.
 
 use super::gradients::{binary, typed, unary};
-use ff_hlo::Opcode;
+use ff_hlo::{Builder, Op as HloOp, Opcode};
 use ff_op::{Gradient, GradientContext, Kernel, KernelContext, LowerContext, Op, ShapeContext, shapes};
 use ff_tensor::{Bool, DataType, PartialShape, Result, TString, Tensor, VariantValue, ensure};
 
@@ -176,11 +176,30 @@ fn clip_shape(context: &mut ShapeContext) -> Result<()> {
 }
 
 fn lower_clip(context: &mut LowerContext) -> Result<()> {
-    let (x, low, high) = (context.input(0)?, context.input(1)?, context.input(2)?);
-    let clipped = context.builder.binary_broadcast(Opcode::Minimum, x, high)?;
-    let clipped = context.builder.binary_broadcast(Opcode::Maximum, clipped, low)?;
+    let values = [context.input(0)?, context.input(1)?, context.input(2)?];
+    let builder = &mut *context.builder;
+    let clipped = if builder.dtype(values[0]).is_complex() {
+        let mut part = |opcode| -> Result<HloOp> {
+            let parts = [
+                builder.unary(opcode, values[0])?,
+                builder.unary(opcode, values[1])?,
+                builder.unary(opcode, values[2])?,
+            ];
+            clip(builder, parts)
+        };
+        let (real, imaginary) = (part(Opcode::Real)?, part(Opcode::Imag)?);
+        builder.binary(Opcode::Complex, real, imaginary)?
+    } else {
+        clip(builder, values)?
+    };
     context.set_output(0, clipped);
     Ok(())
+}
+
+/// Real numbers between two bounds; complex ones are clipped part by part.
+fn clip(builder: &mut Builder, [x, low, high]: [HloOp; 3]) -> Result<HloOp> {
+    let clipped = builder.binary_broadcast(Opcode::Minimum, x, high)?;
+    builder.binary_broadcast(Opcode::Maximum, clipped, low)
 }
 
 fn select_gradient(context: &mut GradientContext) -> Result<()> {
@@ -240,6 +259,10 @@ crate::op_cases! {
     broadcast_empty: Case::op("SelectV2").inputs([bools(&[0], &[]), scalar(2), scalar(1)]).gives(vector::<i32>(&[]));
     clipped: family(&["ClipByValue"], &[&FLOATS[..2], &SIGNED[2..]].concat(), |op, dtype| {
         Case::op(op).inputs([numbers(dtype, &[3], &[1.0, 5.0, 9.0]), numbers(dtype, &[], &[2.0]), numbers(dtype, &[], &[6.0])])
+    });
+    clipped_by_parts: family(&["ClipByValue"], &FRACTIONS[4..], |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[5], &[2.0, -1.0, 9.0, 0.5, -7.0]), numbers(dtype, &[], &[0.0]), numbers(dtype, &[], &[2.0])])
+            .without_gradient()
     });
     clipped_misfit: Case::op("ClipByValue").inputs([vector(&[1, 2]), vector(&[1, 2, 3]), scalar(1)]).fails(Code::InvalidArgument);
 }

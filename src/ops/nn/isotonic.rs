@@ -8,17 +8,21 @@ use ff_tensor::{DataType, Result, Tensor};
 pub static OPS: &[&Op] = &[&Op {
     name: "IsotonicRegression",
     shape: ff_op::shapes::unchanged,
-    kernels: &[Kernel::native(run).for_types(&[(
-        "T",
-        &[
-            DataType::FLOAT,
-            DataType::DOUBLE,
-            DataType::HALF,
-            DataType::BFLOAT16,
-            DataType::INT8,
-            DataType::INT16,
-        ],
-    )])],
+    kernels: &[
+        Kernel::native(run).for_types(&[
+            ("T", &[DataType::FLOAT, DataType::INT8, DataType::INT16]),
+            ("output_dtype", &[DataType::FLOAT]),
+        ]),
+        Kernel::native(run).for_types(&[
+            ("T", &[DataType::DOUBLE, DataType::INT32, DataType::INT64]),
+            ("output_dtype", &[DataType::DOUBLE]),
+        ]),
+        Kernel::native(run).for_types(&[("T", &[DataType::HALF]), ("output_dtype", &[DataType::HALF])]),
+        Kernel::native(run).for_types(&[
+            ("T", &[DataType::BFLOAT16]),
+            ("output_dtype", &[DataType::BFLOAT16]),
+        ]),
+    ],
     gradient: Gradient::Missing,
     ..Op::PURE
 }];
@@ -76,5 +80,8 @@ crate::op_cases! {
     });
     nothing: Case::op("IsotonicRegression").input(t::<f32>(&[2, 0], &[]));
     of_vector: Case::op("IsotonicRegression").input(vector(&[1.0f32, 2.0]));
+    wide_integers: family(&["IsotonicRegression"], &SIGNED[2..], |op, dtype| {
+        Case::op(op).input(numbers(dtype, &[2, 3], &[3.0, 1.0, 2.0, 5.0, 5.0, 6.0])).attr("output_dtype", DataType::DOUBLE)
+    });
     of_wide_integers: Case::op("IsotonicRegression").input(t(&[1, 2], &[1, 2])).fails(Code::NotFound);
 }

@@ -1,4 +1,4 @@
-//! `cargo xtask coverage`: writes `COVERAGE.md`, which ops have a kernel, a lowering, a gradient.
+//! `cargo xtask coverage`: writes `COVERAGE.md`, which ops have a kernel, for which types, a lowering, a gradient.
 //!
 //! The figures come from the op library itself, so the page cannot drift from it. With `--cases` it runs the library's unit
 //! tests instead, and prints the ops that no test ran, a line for each folder, and the gradients that no finite difference was
@@ -6,7 +6,11 @@
 
 use crate::tools;
 #[cfg(feature = "coverage")]
-use ff_op::{Gradient, KernelBody, Op};
+use ff_op::{Gradient, Kernel, KernelBody, Op};
+#[cfg(feature = "coverage")]
+use ff_proto::attr_value;
+#[cfg(feature = "coverage")]
+use ff_tensor::DataType;
 #[cfg(feature = "coverage")]
 use std::collections::BTreeSet;
 #[cfg(feature = "coverage")]
@@ -111,8 +115,9 @@ fn page() -> String {
     let count = |has: fn(&Op) -> bool| ops.iter().filter(|op| has(op)).count();
     let mut text = format!(
         "# Coverage\n\nWritten by `cargo xtask coverage`. Of the {} ops that have a schema, {} have a kernel, {} a lowering, \
-         {} a gradient ({} of them out of reach of finite differences). An op that is not listed can be imported; running it is an error that names it.\n\n\
-         | op | kernel | lowering | gradient |\n|---|---|---|---|\n",
+         {} a gradient ({} of them out of reach of finite differences). An op that is not listed can be imported; running it is an error that names it. \
+         Types are those of the schema, or fewer where the kernels list theirs; nothing where any will do.\n\n\
+         | op | kernel | types | lowering | gradient |\n|---|---|---|---|---|\n",
         ff_op::schema::COUNT,
         count(|op| !op.kernels.is_empty()),
         count(|op| op.lower.is_some()),
@@ -145,8 +150,48 @@ fn row(op: &Op) -> String {
         Gradient::Missing => "",
     };
     format!(
-        "| {} | {} | {lowering} | {gradient} |\n",
+        "| {} | {} | {} | {lowering} | {gradient} |\n",
         op.name,
-        kernels.join(", ")
+        kernels.join(", "),
+        types(op)
     )
+}
+
+/// What each type attribute of an op may be for one of its kernels to apply; nothing where it may be anything.
+#[cfg(feature = "coverage")]
+fn types(op: &Op) -> String {
+    let Some(def) = ff_op::schema::find(op.name) else {
+        return String::new();
+    };
+    let mut all = Vec::new();
+    for attr in def.attr.iter().filter(|attr| attr.r#type.contains("type")) {
+        let allowed = attr
+            .allowed_values
+            .as_ref()
+            .and_then(|value| value.value.as_ref());
+        let allowed: Option<Vec<DataType>> = match allowed {
+            Some(attr_value::Value::List(list)) => {
+                Some(list.r#type.iter().map(|&number| DataType(number)).collect())
+            }
+            _ => None,
+        };
+        let of_kernel = |kernel: &Kernel| {
+            let own = kernel.types.iter().find(|(name, _)| *name == attr.name);
+            own.map(|(_, types)| types.to_vec()).or_else(|| allowed.clone())
+        };
+        let mut taken = BTreeSet::new();
+        let restricted = op.kernels.iter().all(|kernel| match of_kernel(kernel) {
+            Some(types) => {
+                let fits = |dtype: &&DataType| allowed.as_ref().is_none_or(|allowed| allowed.contains(dtype));
+                taken.extend(types.iter().filter(fits).map(DataType::to_string));
+                true
+            }
+            None => false,
+        });
+        if restricted && !taken.is_empty() {
+            let taken: Vec<String> = taken.into_iter().collect();
+            all.push(format!("{}: {}", attr.name, taken.join(" ")));
+        }
+    }
+    all.join("; ")
 }

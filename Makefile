@@ -17,7 +17,7 @@ demo: dist
 	PREFIX=$(PREFIX) tools/demo/run.sh
 
 # Everything that must pass before a change lands.
-test: lint unit ptx package examples differential bindings models fuzz-short memory-short loom-short
+test: lint unit ptx package examples differential steps bindings models fuzz-short memory-short loom-short
 
 # Times and memory beside the reference, in one interleaved run.
 bench: dist reference

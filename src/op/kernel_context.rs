@@ -426,7 +426,7 @@ impl AsyncKernelContext {
             let types = &self.node.output_types;
             ensure!(
                 results.len() == types.len(),
-                InvalidArgument,
+                Internal,
                 "{} has {} outputs, its function returned {}",
                 self.node.describe(),
                 types.len(),

@@ -11,7 +11,7 @@ use crate::flow::{Flow, FlowKind};
 use crate::frame::Frame;
 use crate::letters::{Driving, Letter, Letters, Route};
 use crate::loops::{Loop, Loops, Tag, Turn};
-use crate::plan::{Plan, Source};
+use crate::plan::{Fetch, Plan, Source};
 use crate::step::{Trace, at_node};
 use crate::straight_line::{Surroundings, specialize};
 use ff_op::{KernelHost, Value};
@@ -123,6 +123,8 @@ struct Engine<'a> {
     progress: &'a mut Progress,
     route: &'a Route,
     letters: &'a Letters,
+    /// What went wrong while values were handed on.
+    failed: Option<Status>,
 }
 
 impl<'e> Engine<'e> {
@@ -142,6 +144,7 @@ impl<'e> Engine<'e> {
             progress,
             route,
             letters,
+            failed: None,
         }
     }
 
@@ -167,6 +170,9 @@ impl<'e> Engine<'e> {
             while let Some(ready) = self.progress.ready.pop_front() {
                 self.host.cancellation().check()?;
                 self.run_ready(ready)?;
+                if let Some(error) = self.failed.take() {
+                    return Err(error);
+                }
                 if self.progress.waiting > 0 {
                     self.read_letters()?;
                 }
@@ -445,8 +451,8 @@ impl<'e> Engine<'e> {
         for (index, output) in outputs.iter_mut().enumerate() {
             let slot = instruction.first_output as usize + index;
             let readers = &self.flow.readers[slot];
-            if self.flow.fetched[slot] && tag.frame == 0 {
-                self.frame.values[slot] = output.clone();
+            if self.flow.fetched[slot] {
+                self.keep(tag, slot, output);
             }
             for (position, &(reader, input)) in readers.iter().enumerate() {
                 let take = last && position + 1 == readers.len();
@@ -461,6 +467,28 @@ impl<'e> Engine<'e> {
         for &reader in &instruction.control_outputs {
             self.release(tag, reader, dead);
         }
+    }
+
+    /// Keeps a value that is fetched. Within loops that must happen once.
+    #[cold]
+    fn keep(&mut self, tag: Tag, slot: usize, value: &Value) {
+        let kept = &mut self.frame.values[slot];
+        if tag.frame != 0 {
+            if matches!(value, Value::Absent) {
+                return;
+            }
+            if !matches!(kept, Value::Absent) {
+                let fetch = self
+                    .plan
+                    .fetches
+                    .iter()
+                    .position(|fetch| matches!(fetch, Fetch::Slot(number) if *number as usize == slot));
+                let twice = status!(Internal, "Retval[{}] has already been set.", fetch.unwrap_or(0));
+                self.failed.get_or_insert(twice);
+                return;
+            }
+        }
+        *kept = value.clone();
     }
 
     fn keep_for_all_turns(&mut self, frame: usize, number: u32, outputs: &[Value]) {

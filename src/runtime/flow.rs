@@ -102,6 +102,17 @@ fn slot_of(input: &Input) -> Option<u32> {
     }
 }
 
+/// Whether an instruction makes the value in a slot.
+fn makes(instruction: &Instruction, slot: u32) -> bool {
+    let outputs = instruction.first_output..instruction.first_output + instruction.output_uses.len() as u32;
+    outputs.contains(&slot)
+}
+
+/// What makes the value in a slot; none when it is fed.
+fn maker(instructions: &[Instruction], slot: u32) -> Option<&Instruction> {
+    instructions.iter().find(|instruction| makes(instruction, slot))
+}
+
 impl Flow {
     /// Works out the flow of a plan, whose feeds have the first slots. INVALID_ARGUMENT when an instruction's inputs are of different frames.
     pub fn of(instructions: &[Instruction], feeds: u32, fetches: &[Fetch], slots: usize) -> Result<Flow> {
@@ -133,10 +144,12 @@ impl Flow {
         // The frame that each slot's value, and each instruction's end, is in.
         let mut slot_frames: FxHashMap<u32, u32> = (0..feeds).map(|slot| (slot, OUTERMOST)).collect();
         let mut back_edges: Vec<(u32, u32)> = Vec::new();
+        // For each instruction the first control input that was met: its end's frame.
         let mut control_frames: FxHashMap<u32, u32> = FxHashMap::default();
+        let mut result_frames = Vec::with_capacity(instructions.len());
         for (number, instruction) in instructions.iter().enumerate() {
             let number = number as u32;
-            let mut frame: Option<u32> = control_frames.get(&number).copied();
+            let mut frame: Option<u32> = None;
             let mut arriving = 0;
             for (index, input) in instruction.inputs.iter().enumerate() {
                 let Source::Slot { slot, .. } = input.source else {
@@ -151,17 +164,22 @@ impl Flow {
                 };
                 if frame.is_some_and(|frame| frame != from) {
                     let first = instruction.inputs.iter().find_map(slot_of).unwrap_or(slot);
-                    let ends = [(first, frame.unwrap_or(OUTERMOST)), (slot, from)];
+                    let ends = [
+                        (maker(instructions, first), frame.unwrap_or(OUTERMOST)),
+                        (maker(instructions, slot), from),
+                    ];
                     return Err(self.mixed(instructions, number, ends));
                 }
                 frame = Some(from);
             }
-            let result_frame = self.add(number, instruction, frame.unwrap_or(0), arriving)?;
+            let frame = frame.or_else(|| control_frames.get(&number).copied());
+            let result_frame = self.add(number, instruction, frame.unwrap_or(OUTERMOST), arriving)?;
+            result_frames.push(result_frame);
             for output in 0..instruction.output_uses.len() as u32 {
                 slot_frames.insert(instruction.first_output + output, result_frame);
             }
             for &reader in &instruction.control_outputs {
-                control_frames.insert(reader, result_frame);
+                control_frames.entry(reader).or_insert(result_frame);
             }
         }
         for (number, slot) in back_edges {
@@ -170,20 +188,46 @@ impl Flow {
             if frame != from {
                 let inputs = &instructions[number as usize].inputs;
                 let first = inputs.iter().find_map(slot_of).unwrap_or(slot);
-                return Err(self.mixed(instructions, number, [(slot, from), (first, frame)]));
+                let ends = [
+                    (maker(instructions, slot), from),
+                    (maker(instructions, first), frame),
+                ];
+                return Err(self.mixed(instructions, number, ends));
+            }
+        }
+        self.check_controls(instructions, &result_frames)
+    }
+
+    /// Control inputs must be of the frame that an instruction runs in.
+    fn check_controls(&self, instructions: &[Instruction], result_frames: &[u32]) -> Result<()> {
+        for (instruction, &from) in instructions.iter().zip(result_frames) {
+            for &reader in &instruction.control_outputs {
+                let frame = self.nodes[reader as usize].frame;
+                if frame == from {
+                    continue;
+                }
+                let other = instructions.iter().zip(result_frames).find(|(other, ended)| {
+                    let feeds = |input: &Input| slot_of(input).is_some_and(|slot| makes(other, slot));
+                    **ended == frame
+                        && (other.control_outputs.contains(&reader)
+                            || instructions[reader as usize].inputs.iter().any(feeds))
+                });
+                let ends = [(other.map(|(other, _)| other), frame), (Some(instruction), from)];
+                return Err(self.mixed(instructions, reader, ends));
             }
         }
         Ok(())
     }
 
-    /// The error of an instruction with these two slots of different frames among its inputs.
+    /// The error of an instruction with inputs from these two, which end in different frames; none stands for a feed.
     #[cold]
-    fn mixed(&self, instructions: &[Instruction], number: u32, ends: [(u32, u32); 2]) -> Status {
-        let told = ends.map(|(slot, frame)| {
-            let maker = instructions.iter().find(|maker| {
-                let outputs = maker.first_output..maker.first_output + maker.output_uses.len() as u32;
-                outputs.contains(&slot)
-            });
+    fn mixed(
+        &self,
+        instructions: &[Instruction],
+        number: u32,
+        ends: [(Option<&Instruction>, u32); 2],
+    ) -> Status {
+        let told = ends.map(|(maker, frame)| {
             let name = maker.map_or("_arg", |maker| maker.executable.node().name.as_str());
             let frame = &self.frames[frame as usize].name;
             format!("The input {{{{node {name}}}}} is in frame '{frame}'.")
@@ -198,7 +242,11 @@ impl Flow {
 
     /// Adds an instruction to its frame; gives the frame of its results.
     fn add(&mut self, number: u32, instruction: &Instruction, frame: u32, arriving: u32) -> Result<u32> {
-        let kind = FlowKind::of(instruction);
+        let kind = match FlowKind::of(instruction) {
+            // There is one turn outside of loops.
+            FlowKind::NextIteration if frame == OUTERMOST => FlowKind::Plain,
+            kind => kind,
+        };
         let mut enters = None;
         let result_frame = match kind {
             FlowKind::Enter => {

@@ -37,7 +37,11 @@ static SWITCH_N: Op = Op {
 static REF_SELECT: Op = Op {
     name: "RefSelect",
     shape: |context| {
-        context.input_with_rank(0, 0)?;
+        let index = context.input(0);
+        context.input_with_rank(0, 0).map_err(|error| {
+            let words = || format!("Index must be a scalar, but it has shape {index}");
+            context.in_words_of_kernel(error, words)
+        })?;
         let same = context.inputs()[1..].windows(2).all(|pair| pair[0] == pair[1]);
         if same {
             let shape = context.input(1);
@@ -96,6 +100,10 @@ static REF_NEXT_ITERATION: Op = Op {
 static LOOP_COND: Op = Op {
     name: "LoopCond",
     shape: |context| {
+        if context.in_step() {
+            // Only Switch asks whether there is one truth value.
+            return shapes::unchanged(context);
+        }
         context.input_with_rank(0, 0)?;
         shapes::scalar(context)
     },
@@ -141,7 +149,11 @@ pub static OPS: &[&Op] = &[
 ];
 
 fn switch_shape(context: &mut ShapeContext) -> Result<()> {
-    context.input_with_rank(1, 0)?;
+    let predicate = context.input(1);
+    context.input_with_rank(1, 0).map_err(|error| {
+        let words = || format!("The second input must be a scalar, but it has shape {predicate}");
+        context.in_words_of_kernel(error, words)
+    })?;
     shapes::unchanged(context)
 }
 

@@ -82,7 +82,9 @@ static REMOTE_CALL: Op = Op {
     name: "RemoteCall",
     shape: |context| {
         let function = context.attrs().func("f")?.clone();
-        context.input_with_rank(0, 0)?;
+        if !context.in_step() {
+            context.input_with_rank(0, 0)?;
+        }
         call_shape(context, &function, 1)
     },
     kernels: &[Kernel::calls(
@@ -100,30 +102,55 @@ static REMOTE_CALL: Op = Op {
     ..Op::WRITES
 };
 
-/// The number of the device that a scalar names, which must be of this process.
+/// The number of the device that the first element names, which must be of this process. INVALID_ARGUMENT for what is no
+/// device's name, INTERNAL for a device that is not here.
 fn device_of(target: &Tensor, host: &dyn KernelHost) -> Result<usize> {
-    let [name] = target.strings()? else {
-        bail!(InvalidArgument, "target must be a scalar");
+    let Some(name) = target.strings()?.first() else {
+        bail!(InvalidArgument, "target must name a device");
     };
-    let name = String::from_utf8_lossy(name.as_bytes()).to_ascii_lowercase();
-    let devices = host.device_names();
-    // Left-out parts fit any device; the type and number end the name.
-    let wanted = name
-        .rsplit('/')
-        .next()
-        .unwrap_or("")
-        .trim_start_matches("device:");
-    let wanted = if wanted.contains(':') {
-        wanted.to_string()
-    } else {
-        format!("{wanted}:0")
-    };
-    let elsewhere = name.contains("job:") && !name.contains("job:localhost");
-    let found = devices.iter().position(|device| {
-        let device = device.to_ascii_lowercase();
-        !elsewhere && (device == name || device.ends_with(&format!("/device:{wanted}")))
-    });
-    found.ok_or_else(|| status!(InvalidArgument, "{name} unknown device."))
+    let name = String::from_utf8_lossy(name.as_bytes()).into_owned();
+    let full = full_device_name(&name).ok_or_else(|| {
+        status!(
+            InvalidArgument,
+            "Could not parse {name} into a device specification."
+        )
+    })?;
+    let found = host
+        .device_names()
+        .iter()
+        .position(|device| device.eq_ignore_ascii_case(&full));
+    found.ok_or_else(|| {
+        status!(
+            Internal,
+            "Currently don't support instantiating functions on device: {full}"
+        )
+    })
+}
+
+/// A device's name with all of its parts: those that it lacks are of the first processor of this process. `/gpu:1` is short
+/// for `/device:GPU:1`. None for what is no such name.
+fn full_device_name(name: &str) -> Option<String> {
+    let (mut job, mut replica, mut task) = ("localhost", 0u32, 0u32);
+    let mut device = ("CPU".to_string(), 0u32);
+    for part in name.split('/').skip(1) {
+        let (key, value) = part.split_once(':')?;
+        match key.to_ascii_lowercase().as_str() {
+            "job" => job = value,
+            "replica" => replica = value.parse().ok()?,
+            "task" => task = value.parse().ok()?,
+            "device" => {
+                let (kind, number) = value.split_once(':').unwrap_or((value, "0"));
+                device = (kind.to_ascii_uppercase(), number.parse().ok()?);
+            }
+            kind @ ("cpu" | "gpu") => device = (kind.to_ascii_uppercase(), value.parse().ok()?),
+            _ => return None,
+        }
+    }
+    let starts_well = name.is_empty() || name.starts_with('/');
+    starts_well.then(|| {
+        let (kind, number) = device;
+        format!("/job:{job}/replica:{replica}/task:{task}/device:{kind}:{number}")
+    })
 }
 
 /// A call that may wait, on the device that the first input names.
@@ -188,13 +215,17 @@ pub fn arguments(context: &mut KernelContext, first: usize) -> Result<Vec<Tensor
 
 /// Sets all outputs. INTERNAL when there are not as many results.
 pub fn set_results(context: &mut KernelContext, results: Vec<Tensor>) -> Result<()> {
+    let (found, wanted) = (results.len(), context.num_outputs());
     ensure!(
-        results.len() == context.num_outputs(),
-        InvalidArgument,
-        "{} has {} outputs, its function returned {}",
-        context.node().describe(),
-        context.num_outputs(),
-        results.len()
+        found >= wanted,
+        Internal,
+        "Missing {found}-th output from {}",
+        context.node().describe()
+    );
+    ensure!(
+        found == wanted,
+        Internal,
+        "Expect to produce {wanted} tensors, but only get {found}"
     );
     for (index, result) in results.into_iter().enumerate() {
         context.set_output(index, result)?;

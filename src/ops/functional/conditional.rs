@@ -3,7 +3,7 @@
 use super::call::{arguments, infer, instantiate, set_results};
 use super::in_turn;
 use ff_op::{Attrs, FunctionRef, Gradient, Kernel, KernelContext, Op, ShapeContext};
-use ff_tensor::{DataType, PartialShape, Result, Tensor, bail, status};
+use ff_tensor::{DataType, PartialShape, Result, Tensor, bail, ensure, status};
 
 static IF: Op = Op {
     name: "If",
@@ -161,10 +161,8 @@ fn taken(condition: &Tensor, attrs: &Attrs) -> Result<FunctionRef> {
 /// The branch with an index; one out of range takes the last.
 fn case(index: &Tensor, attrs: &Attrs) -> Result<FunctionRef> {
     let branches = attrs.funcs("branches")?;
-    let index = match index.to_i64_vec()?[..] {
-        [index] => index,
-        _ => bail!(InvalidArgument, "branch_index must be a scalar"),
-    };
+    ensure!(index.rank() == 0, InvalidArgument, "branch_index must be scalar");
+    let index = i64::from(index.single::<i32>()?);
     let last = branches
         .len()
         .checked_sub(1)

@@ -202,13 +202,14 @@ fn put(
         .map_err(|_| status!(InvalidArgument, "rows of output {index} differ in shape"))
 }
 
-/// An output without rows. INVALID_ARGUMENT when the shape of a row is not known.
+/// An output without rows. INTERNAL when the shape of a row is not known.
 fn nothing(node: &NodeInfo, index: usize) -> Result<Tensor> {
     let stated = &node.attrs.shapes("output_shapes")?[index];
     let row = stated.to_shape().ok_or_else(|| {
         status!(
-            InvalidArgument,
-            "no row has come to tell the shape of output {index}"
+            Internal,
+            "Missing {index}-th output from {}: no row has come to tell its shape",
+            node.describe()
         )
     })?;
     Tensor::zeros(

@@ -3,7 +3,7 @@
 
 use super::call::{arguments, instantiate, set_results};
 use ff_op::{Attrs, FunctionRef, Gradient, Kernel, KernelContext, Op, ShapeContext};
-use ff_tensor::Result;
+use ff_tensor::{Result, ensure};
 
 /// The ops of this file.
 pub static OPS: &[&Op] = &[&Op {
@@ -30,5 +30,12 @@ fn run(context: &mut KernelContext) -> Result<()> {
     let gradient = instantiate(context, &gradient)?;
     let arguments = arguments(context, 0)?;
     let results = gradient.run(context.host(), arguments)?;
+    ensure!(
+        results.len() == context.num_outputs(),
+        InvalidArgument,
+        "SymGrad expects to return {} tensor(s), but get {} tensor(s) instead.",
+        context.num_outputs(),
+        results.len()
+    );
     set_results(context, results)
 }

@@ -80,8 +80,11 @@ fn softmax(builder: &mut Builder, x: HloOp) -> Result<HloOp> {
     let (shifted, axis) = shifted(builder, x)?;
     let exponential = builder.unary(Opcode::Exponential, shifted)?;
     let sum = builder.reduce_sum(exponential, &[axis])?;
-    let sum = builder.broadcast_reduced(sum, &dims, &[axis])?;
-    builder.binary(Opcode::Divide, exponential, sum)
+    // One division for a row, as the kernel has it.
+    let one = builder.scalar_like(1.0, sum)?;
+    let scale = builder.binary(Opcode::Divide, one, sum)?;
+    let scale = builder.broadcast_reduced(scale, &dims, &[axis])?;
+    builder.binary(Opcode::Multiply, exponential, scale)
 }
 
 fn log_softmax(builder: &mut Builder, x: HloOp) -> Result<HloOp> {

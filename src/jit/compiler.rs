@@ -1,4 +1,4 @@
-//! The thread that compiles behind the scenes. It starts with the first request and then lives as long as the process.
+//! The thread that works behind the scenes. It starts with the first request and then lives as long as the process.
 //!
 //! It may be compiling when the process ends. In the products nothing that it uses goes away then. In programs that cargo
 //! links the destructors of LLVM's statics run, before the handlers that were registered earlier than they were made; so
@@ -12,13 +12,12 @@ use ff_platform::threads;
 use parking_lot::Mutex;
 use std::mem::forget;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::sync::mpsc::{Receiver, Sender, channel};
-use std::sync::{Arc, Weak};
 use std::time::Duration;
 
-/// A cluster that may be gone when its turn comes, and the shapes to compile it for.
-type Job = (Weak<Shared>, Arc<Known>);
+type Job = Box<dyn FnOnce() + Send>;
 
 /// Where requests go, and the process that has the thread.
 static QUEUE: Mutex<Option<(Sender<Job>, u32)>> = Mutex::new(None);
@@ -32,6 +31,19 @@ const FIRST: u32 = 8;
 
 /// Asks for a program. Nobody waits for it; without a thread there will be none.
 pub(crate) fn enqueue(cluster: &Arc<Shared>, known: &Arc<Known>) {
+    let compiling = cluster.watch.begin();
+    let (cluster, known) = (Arc::downgrade(cluster), known.clone());
+    in_background(Box::new(move || {
+        let _compiling = compiling;
+        // A cluster may be gone when its turn comes.
+        if let Some(cluster) = cluster.upgrade() {
+            cluster.compile_without_functions(&known);
+        }
+    }));
+}
+
+/// Runs something after what was asked for before, on a thread of its own. Nobody learns when, or whether.
+pub fn in_background(job: Box<dyn FnOnce() + Send>) {
     let process = std::process::id();
     let mut queue = QUEUE.lock();
     if let Some((_, started_by)) = &*queue
@@ -48,22 +60,20 @@ pub(crate) fn enqueue(cluster: &Arc<Shared>, known: &Arc<Known>) {
         *queue = Some((sender, process));
     }
     if let Some((sender, _)) = &*queue {
-        let _ = sender.send((Arc::downgrade(cluster), known.clone()));
+        let _ = sender.send(job);
     }
 }
 
 fn work(jobs: &Receiver<Job>) {
     let waits = ff_codegen::is_destroyed_at_exit();
     let mut handlers = if waits { FIRST } else { 0 };
-    for (cluster, known) in jobs {
+    for job in jobs {
         let working = waits.then(|| WORKING.lock());
         if ENDING.load(Ordering::Acquire) {
             return;
         }
-        if let Some(cluster) = cluster.upgrade() {
-            // A panic here is a fault of ours; the cluster goes on op by op.
-            let _ = catch_unwind(AssertUnwindSafe(|| cluster.compile_without_functions(&known)));
-        }
+        // A panic here is a fault of ours; what it was for goes on as it is.
+        let _ = catch_unwind(AssertUnwindSafe(job));
         drop(working);
         if handlers > 0 {
             handlers -= 1;

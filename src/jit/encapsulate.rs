@@ -1,5 +1,6 @@
 //! Puts one node in the place of each cluster.
 
+use crate::Ways;
 use crate::form::Clusters;
 use crate::kernel::{self, ClusterKernel};
 use crate::policy::Policy;
@@ -23,7 +24,7 @@ pub fn encapsulate(
     goal: Goal,
     clusters: &Clusters,
     policy: &Policy,
-    make: MakeCallable,
+    ways: &Ways,
 ) -> Result<(Graph, Goal)> {
     let mut rebuild = Rebuild::of(&graph);
     let fetched: FxHashSet<OutputRef> = goal.fetches.iter().copied().collect();
@@ -42,7 +43,7 @@ pub fn encapsulate(
             is_member: &|id| clusters.of_node[id as usize] == Some(number),
             fetched: &fetched,
         };
-        put(&mut rebuild, &cluster, policy, make)?;
+        put(&mut rebuild, &cluster, policy, ways)?;
     }
     rebuild.finish(&goal)
 }
@@ -61,13 +62,16 @@ struct Cut {
     outputs: Vec<OutputRef>,
 }
 
-fn put(rebuild: &mut Rebuild, cluster: &Cluster, policy: &Policy, make: MakeCallable) -> Result<()> {
+fn put(rebuild: &mut Rebuild, cluster: &Cluster, policy: &Policy, ways: &Ways) -> Result<()> {
     let graph = cluster.graph;
     let cut = cluster.cut()?;
     let types = |values: &[OutputRef]| -> Result<Vec<DataType>> {
         values.iter().map(|value| graph.output_type(*value)).collect()
     };
-    let (inputs, outputs) = (types(&cut.inputs)?, types(&cut.outputs)?);
+    // A cluster reads the value of a reference variable, as its members do.
+    let inputs = types(&cut.inputs)?;
+    let inputs: Vec<DataType> = inputs.into_iter().map(DataType::base).collect();
+    let outputs = types(&cut.outputs)?;
     let first = &graph.node(cluster.members[0]).info;
     let names: Vec<&str> = cluster
         .members
@@ -76,8 +80,8 @@ fn put(rebuild: &mut Rebuild, cluster: &Cluster, policy: &Policy, make: MakeCall
         .collect();
     vlog!(1, "cluster of {}: {}", names.len(), names.join(", "));
     let body = Arc::new(cut.body);
-    let callable = make(body.clone());
-    let record = kernel::record(ClusterKernel::new(body, callable, *policy));
+    let callable = (ways.make)(body.clone());
+    let record = kernel::record(ClusterKernel::new(body, callable, *policy, ways.watch.clone()));
     let attrs = Attrs::new().with("Tin", inputs).with("Tout", outputs);
     let name = format!("{}/cluster", first.name);
     let info = Arc::new(NodeInfo::new(

@@ -2,6 +2,7 @@
 
 use crate::compiler;
 use crate::policy::Policy;
+use crate::watch::Watch;
 use ff_graph::FunctionBody;
 use ff_hlo::{ArrayShape, Builder, Program};
 use ff_op::{
@@ -14,11 +15,19 @@ use ff_proto::op_def::{ArgDef, AttrDef};
 use ff_tensor::{DataType, Result, Shape, Tensor};
 use parking_lot::RwLock;
 use smallvec::SmallVec;
-use std::sync::atomic::{AtomicU32, Ordering::Relaxed};
+use std::sync::atomic::{AtomicU32, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, OnceLock};
 
 /// Name of the op of nodes that stand for clusters. Such nodes are never in a client's graph.
 pub const OP_NAME: &str = "_Cluster";
+
+/// Programs that clusters of this process run as.
+static PROGRAMS: AtomicU64 = AtomicU64::new(0);
+
+/// How many programs were made of clusters in this process.
+pub fn num_programs() -> u64 {
+    PROGRAMS.load(Relaxed)
+}
 
 /// Sets of shapes that a cluster remembers.
 const KEPT: usize = 32;
@@ -30,6 +39,7 @@ pub(crate) struct Shared {
     body: Arc<FunctionBody>,
     op_by_op: Arc<dyn Callable>,
     policy: Policy,
+    pub(crate) watch: Arc<Watch>,
     known: RwLock<Vec<Arc<Known>>>,
 }
 
@@ -42,11 +52,17 @@ pub(crate) struct Known {
 }
 
 impl ClusterKernel {
-    pub(crate) fn new(body: Arc<FunctionBody>, op_by_op: Arc<dyn Callable>, policy: Policy) -> ClusterKernel {
+    pub(crate) fn new(
+        body: Arc<FunctionBody>,
+        op_by_op: Arc<dyn Callable>,
+        policy: Policy,
+        watch: Arc<Watch>,
+    ) -> ClusterKernel {
         ClusterKernel(Arc::new(Shared {
             body,
             op_by_op,
             policy,
+            watch,
             known: RwLock::default(),
         }))
     }
@@ -105,9 +121,9 @@ impl KernelInstance for ClusterKernel {
             None => cluster.try_compile(&known, context.host().functions()),
         };
         let outputs = match program {
-            Some(program) => program.run(context.pool(), inputs)?,
-            None => cluster.op_by_op.run(context.host(), inputs)?,
-        };
+            Some(program) => program.run(context.pool(), inputs),
+            None => cluster.op_by_op.run(context.host(), inputs),
+        }?;
         for (index, output) in outputs.into_iter().enumerate() {
             context.set_output(index, output)?;
         }
@@ -153,6 +169,7 @@ impl Shared {
         if before + 1 == self.policy.runs_before {
             compiler::enqueue(self, known);
         }
+        self.watch.ran_unready();
         None
     }
 
@@ -164,8 +181,9 @@ impl Shared {
 
     fn compile(&self, known: &Known, functions: &dyn FunctionHost) -> Option<Program> {
         let program = self.lower(known, functions);
-        if let Err(error) = &program {
-            vlog!(1, "not compilable: {error}");
+        match &program {
+            Ok(_) => drop(PROGRAMS.fetch_add(1, Relaxed)),
+            Err(error) => vlog!(1, "not compilable: {error}"),
         }
         program.ok()
     }

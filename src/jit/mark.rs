@@ -4,12 +4,13 @@
 //! the node itself, and inputs whose values shape its outputs are constants. With [`Mode::Auto`] its op must also be one
 //! of those that gain: they do little work for each element, so that memory is what they wait for.
 
+use crate::IsLarge;
 use crate::policy::{Mode, Policy};
 use ff_graph::passes::{Goal, is_control_flow};
 use ff_graph::{Graph, Node, NodeId};
 use ff_op::{Effects, NodeInfo, ShapeContext, ShapeHost};
 use ff_platform::vlog;
-use ff_tensor::{PartialShape, Tensor};
+use ff_tensor::{DataType, PartialShape, Tensor};
 use rustc_hash::FxHashSet;
 
 /// Ops that compute each element, or each row, from little. Their kernels and lowerings agree bit for bit.
@@ -41,10 +42,14 @@ const FUSED: &[&str] = &[
     "LessEqual",
     "Log",
     "Log1p",
+    "LogSoftmax",
     "LogicalAnd",
     "LogicalNot",
     "LogicalOr",
+    "Max",
     "Maximum",
+    "Mean",
+    "Min",
     "Minimum",
     "Mul",
     "MulNoNan",
@@ -70,6 +75,7 @@ const FUSED: &[&str] = &[
     "Sigmoid",
     "SigmoidGrad",
     "Sign",
+    "Softmax",
     "Softplus",
     "SoftplusGrad",
     "Softsign",
@@ -79,6 +85,7 @@ const FUSED: &[&str] = &[
     "Square",
     "SquaredDifference",
     "Sub",
+    "Sum",
     "Tanh",
     "TanhGrad",
     "Xdivy",
@@ -105,7 +112,7 @@ pub fn fused_ops() -> &'static [&'static str] {
 pub struct Marks {
     /// Whether the node can be part of a cluster.
     pub can: Vec<bool>,
-    /// Whether it computes something.
+    /// Whether it computes something that is worth it.
     pub works: Vec<bool>,
 }
 
@@ -128,7 +135,7 @@ fn is_listed(info: &NodeInfo, policy: &Policy) -> bool {
 }
 
 /// Looks at every node.
-pub fn mark(graph: &Graph, goal: &Goal, policy: &Policy) -> Marks {
+pub fn mark(graph: &Graph, goal: &Goal, policy: &Policy, is_large: IsLarge) -> Marks {
     let mut kept: FxHashSet<NodeId> = goal.targets.iter().copied().collect();
     kept.extend(goal.feeds.iter().map(|feed| feed.node));
     let mut marks = Marks {
@@ -150,7 +157,9 @@ pub fn mark(graph: &Graph, goal: &Goal, policy: &Policy) -> Marks {
             );
         }
         marks.can.push(reason.is_none());
-        marks.works.push(!VIEWS.contains(&node.info.op_name()));
+        marks
+            .works
+            .push(!VIEWS.contains(&node.info.op_name()) && is_large(&node.info));
     }
     marks
 }
@@ -171,18 +180,29 @@ fn why_not(graph: &Graph, node: &Node, policy: &Policy) -> Option<&'static str> 
         () if types().any(|dtype| !dtype.is_plain() || dtype.is_ref()) => {
             Some("it has values that are not numbers")
         }
-        () if is_small(node, policy) => Some("it is too small"),
+        () if policy.mode == Mode::Auto && reads_reference(graph, node) => {
+            Some("it reads a reference variable, and when matters")
+        }
+        () if policy.mode == Mode::Auto && !is_exact(info) => {
+            Some("its results could differ in the last bits")
+        }
         () if needs_value(graph, node) => Some("its shape depends on a value that is not constant"),
         () => None,
     }
 }
 
-/// Whether every output is known to have too few elements to gain.
-fn is_small(node: &Node, policy: &Policy) -> bool {
-    node.shapes.iter().all(|shape| {
-        let elements = PartialShape::dims(shape).map(|dims| dims.iter().product::<i64>());
-        shape.is_fully_known() && elements.is_some_and(|count| (count as usize) < policy.least_elements)
-    })
+/// Whether program and kernels are known to agree in every bit, and in that there are no errors of values.
+fn is_exact(info: &NodeInfo) -> bool {
+    let is_counted = |dtype: &DataType| matches!(*dtype, DataType::INT32 | DataType::INT64);
+    let is_plain = |dtype: &DataType| matches!(*dtype, DataType::FLOAT | DataType::BOOL);
+    info.output_types.iter().all(is_plain)
+        && (info.input_types.iter()).all(|dtype| is_plain(dtype) || is_counted(dtype))
+}
+
+/// Whether an input is a reference variable: a cluster may run later than the node would.
+fn reads_reference(graph: &Graph, node: &Node) -> bool {
+    let is_ref = |input| graph.output_type(input).is_ok_and(|dtype| dtype.is_ref());
+    node.inputs.iter().any(|&input| is_ref(input))
 }
 
 /// Whether an input whose value the shape function asks for is not a constant.

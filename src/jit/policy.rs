@@ -10,7 +10,7 @@ use std::sync::atomic::Ordering::Relaxed;
 pub enum Mode {
     /// Nothing.
     Off,
-    /// What gains by running in one pass over memory; compiled behind the scenes once it has run a few times.
+    /// What was seen to be large and gains by running in one pass over memory; all of it behind the scenes.
     Auto,
     /// Whatever has a lowering.
     On,
@@ -46,7 +46,7 @@ impl Policy {
         mode: Mode::Auto,
         least_members: 2,
         most_members: 256,
-        runs_before: 2,
+        runs_before: 1,
         least_elements: 4096,
     };
 
@@ -60,14 +60,23 @@ impl Policy {
     };
 
     /// The policy of a session. The environment variable `FF_JIT` (`off`, `auto`, `on`) decides; else the configuration's
-    /// `global_jit_level` and `TF_XLA_FLAGS`, as in TensorFlow. Without any of them nothing is clustered: evaluated programs
-    /// were measured to take as long as the kernels of their ops.
+    /// `global_jit_level` and `TF_XLA_FLAGS`, as in TensorFlow. Without any of them, [`Policy::unasked`].
     pub fn of_session(config: &ConfigProto) -> Policy {
         match environment::text("FF_JIT").as_deref() {
             Some("off" | "0" | "false") => Policy::OFF,
             Some("on" | "1" | "true") => Policy::ON,
             Some("auto") => Policy::AUTO,
             _ => Policy::by_level(config, flags()),
+        }
+    }
+
+    /// What pays, in a library that can make code; evaluated programs were measured to take as long as the kernels of
+    /// their ops.
+    fn unasked() -> Policy {
+        if ff_codegen::HAS_LLVM {
+            Policy::AUTO
+        } else {
+            Policy::OFF
         }
     }
 
@@ -80,8 +89,11 @@ impl Policy {
             0 => stated,
             level => level,
         };
-        if level <= 0 || !flags.cpu_global_jit.load(Relaxed) {
+        if level < 0 {
             return Policy::OFF;
+        }
+        if level == 0 || !flags.cpu_global_jit.load(Relaxed) {
+            return Policy::unasked();
         }
         let size = |flag: i32| usize::try_from(flag).unwrap_or(0);
         Policy {
@@ -110,14 +122,16 @@ mod tests {
     #[test]
     fn levels_hold_for_processors_only_if_a_flag_says_so() {
         let flags = Flags::default();
-        assert_eq!(Policy::by_level(&ConfigProto::default(), &flags).mode, Mode::Off);
+        let unasked = Policy::unasked().mode;
+        let default = Policy::by_level(&ConfigProto::default(), &flags);
+        assert_eq!(default.mode, unasked);
         assert_eq!(
             Policy::by_level(&config(GlobalJitLevel::Off), &flags).mode,
             Mode::Off
         );
         assert_eq!(
             Policy::by_level(&config(GlobalJitLevel::On2), &flags).mode,
-            Mode::Off
+            unasked
         );
         flags.set("--tf_xla_cpu_global_jit --tf_xla_min_cluster_size=3");
         let policy = Policy::by_level(&config(GlobalJitLevel::On1), &flags);

@@ -1,6 +1,6 @@
 //! Clusters of small graphs.
 
-use crate::{Mode, OP_NAME, Policy, cluster};
+use crate::{Mode, OP_NAME, Policy, Ways, cluster};
 use ff_graph::passes::Goal;
 use ff_graph::{FunctionBody, Graph, NodeBuilder, NodeId};
 use ff_op::{Callable, FunctionSignature, KernelHost, OutputRef, Runner};
@@ -65,7 +65,12 @@ impl Net {
             fetches: values(fetches),
             targets: Vec::new(),
         };
-        let (graph, goal) = cluster(self.graph, goal, policy, &refuses).unwrap();
+        let ways = Ways {
+            is_large: &|_| true,
+            make: &refuses,
+            watch: &Arc::default(),
+        };
+        let (graph, goal) = cluster(self.graph, goal, policy, &ways).unwrap();
         let mut names: Vec<String> = graph
             .nodes()
             .map(|(_, node)| match node.info.op_name() {

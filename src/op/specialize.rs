@@ -39,6 +39,14 @@ pub struct Specialization {
     program: Option<Program>,
 }
 
+impl Specialization {
+    /// Elements of the largest input or output, of those with a known shape.
+    pub fn most_elements(&self) -> usize {
+        let known = self.input_shapes.iter().chain(&self.output_shapes).flatten();
+        known.map(Shape::num_elements).max().unwrap_or(0)
+    }
+}
+
 impl Executable {
     /// Chooses and prepares the kernel of a node. `constants` has one entry per input: its value if it is a
     /// constant. NOT_FOUND, naming the op, when no kernel applies.

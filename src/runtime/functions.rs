@@ -1,12 +1,15 @@
 //! Functions of a session's graph, made ready to run: each body gets a plan of its own, kept by name and attributes.
 
+use crate::better_plan::{KeptPlan, Source};
 use crate::executor;
 use crate::frame::Frame;
 use crate::may_wait::{AnyWaits, Calls};
 use crate::nested::{self, Nested, trace_of};
+use crate::options::SessionOptions;
 use crate::plan::{Fetch, Plan, Signature};
 use ff_graph::{FunctionBody, FunctionLibrary};
 use ff_hlo::{Builder, Op as HloOp};
+use ff_jit::{Mode, Policy};
 use ff_op::{
     Callable, FunctionHost, FunctionRef, FunctionSignature, HandleShapes, KernelHost, Registry, Relay,
     Returned, Runner, Value,
@@ -62,7 +65,7 @@ impl Functions {
             }
             _ => FunctionBody::instantiate(&self.registry, &self.library, function)?,
         };
-        let made = Function::new(&function.name, Arc::new(body));
+        let made = Function::new(&function.name, Arc::new(body), true);
         Ok(self.ready.write().entry(key).or_insert(made).clone())
     }
 }
@@ -72,17 +75,20 @@ pub struct Function {
     name: String,
     body: Arc<FunctionBody>,
     signature: FunctionSignature,
-    plan: OnceLock<Result<Plan>>,
+    plan: OnceLock<Result<Arc<KeptPlan>>>,
+    /// Whether a better plan than the first may be looked for.
+    improves: bool,
     calls: OnceLock<Calls>,
 }
 
 impl Function {
-    fn new(name: &str, body: Arc<FunctionBody>) -> Arc<Function> {
+    fn new(name: &str, body: Arc<FunctionBody>, improves: bool) -> Arc<Function> {
         Arc::new(Function {
             name: name.to_string(),
             signature: body.signature(),
             body,
             plan: OnceLock::new(),
+            improves,
             calls: OnceLock::new(),
         })
     }
@@ -90,7 +96,8 @@ impl Function {
 
 /// A body that no library names, ready to run: a part of a graph that a node stands for.
 pub fn callable(name: &str, body: Arc<FunctionBody>) -> Arc<dyn Callable> {
-    Function::new(name, body)
+    // It is what runs where there is no better way.
+    Function::new(name, body, false)
 }
 
 thread_local! {
@@ -135,15 +142,19 @@ impl Callable for Function {
 
     fn run(&self, host: &dyn KernelHost, arguments: Vec<Tensor>) -> Result<Vec<Tensor>> {
         let _depth = Depth::enter(&self.name)?;
-        let plan = self.plan(host)?;
+        let choice = self.kept(host)?.choose(&arguments, host.trace().is_some());
+        let plan = choice.plan;
         let depth = DEPTH.get();
-        if !depth.is_multiple_of(CALLS_PER_STACK) && threads::has_stack() {
-            return executor::run(plan, arguments, host, trace_of(host));
-        }
-        threads::on_new_stack(|| {
-            DEPTH.set(depth);
+        let results = if !depth.is_multiple_of(CALLS_PER_STACK) && threads::has_stack() {
             executor::run(plan, arguments, host, trace_of(host))
-        })
+        } else {
+            threads::on_new_stack(|| {
+                DEPTH.set(depth);
+                executor::run(plan, arguments, host, trace_of(host))
+            })
+        };
+        choice.ended();
+        results
     }
 
     fn start(
@@ -174,12 +185,10 @@ impl Callable for Function {
         if next.is_multiple_of(CALLS_PER_STACK) || next >= MAX_DEPTH || !threads::has_stack() {
             return Ok(Box::new(EachRun { function: self, host }));
         }
-        let plan = self.plan(host)?;
         Ok(Box::new(InFrame {
             name: &self.name,
-            plan,
-            frame: plan.take_frame(),
-            moved: movable(&plan.fetches),
+            kept: self.kept(host)?,
+            places: [None, None],
             host,
         }))
     }
@@ -196,7 +205,8 @@ impl Function {
     /// Runs a function that does not wait; makes one that may ready to run.
     fn begin(&self, host: &dyn KernelHost, arguments: Vec<Tensor>) -> Result<Begun<'_>> {
         let depth = Depth::enter(&self.name)?;
-        let plan = self.plan(host)?;
+        // A run that stops goes on in the plan that it began with: it is always the first.
+        let plan = self.first_plan(host)?;
         if !nested::can_stop(plan) {
             drop(depth);
             return Ok(Begun::Ended(self.run(host, arguments)?));
@@ -211,17 +221,37 @@ impl Function {
         }
     }
 
-    /// The plan, worked out when first asked for.
-    pub fn plan(&self, host: &dyn KernelHost) -> Result<&Plan> {
+    /// The plan without clusters, worked out when first asked for.
+    pub fn first_plan(&self, host: &dyn KernelHost) -> Result<&Plan> {
+        self.kept(host).map(|kept| &kept.first)
+    }
+
+    fn kept(&self, host: &dyn KernelHost) -> Result<&Arc<KeptPlan>> {
         let plan = self.plan.get_or_init(|| {
             let signature = Signature {
                 feeds: self.body.arguments().into(),
                 fetches: self.body.results().into(),
                 targets: self.body.targets().into(),
             };
-            Plan::build(self.body.graph(), &signature, host)
+            let plan = Plan::build(self.body.graph(), &signature, host)?;
+            Ok(KeptPlan::new(plan, self.source(host)))
         });
         plan.as_ref().map_err(Clone::clone)
+    }
+
+    /// What a better plan can be made of, where it could pay.
+    fn source(&self, host: &dyn KernelHost) -> Option<(Source, Policy)> {
+        // Also where more is asked for: the function's caller is what was asked about.
+        let policy = Policy::AUTO;
+        if !self.improves || host.device_names().len() > 1 || !ff_jit::could_pay(self.body.graph(), &policy) {
+            return None;
+        }
+        let options = SessionOptions {
+            config: host.config(),
+            ..SessionOptions::default()
+        };
+        let is_off = options.clusters().mode == Mode::Off;
+        (!is_off).then(|| (Source::Body(self.body.clone()), policy))
     }
 }
 
@@ -238,33 +268,40 @@ impl Runner for EachRun<'_> {
     }
 }
 
-/// Runs a function's plan in one frame.
+/// Runs a function's plans, each in one frame.
 struct InFrame<'a> {
     name: &'a str,
+    kept: &'a Arc<KeptPlan>,
+    /// Of the first plan, and of the better one.
+    places: [Option<Place<'a>>; 2],
+    host: &'a dyn KernelHost,
+}
+
+/// Where a plan runs.
+struct Place<'a> {
     plan: &'a Plan,
     frame: Frame,
     /// Whether each result can be moved out of its slot: no later one is in the same.
     moved: Vec<bool>,
-    host: &'a dyn KernelHost,
 }
 
-fn movable(fetches: &[Fetch]) -> Vec<bool> {
-    let is_last = |index: usize, fetch: &Fetch| {
-        let slot = fetch.slot();
-        fetches[index + 1..].iter().all(|later| later.slot() != slot)
-    };
-    fetches
-        .iter()
-        .enumerate()
-        .map(|(index, fetch)| is_last(index, fetch))
-        .collect()
-}
+impl<'a> Place<'a> {
+    fn new(plan: &'a Plan) -> Place<'a> {
+        Place {
+            plan,
+            frame: plan.take_frame(),
+            moved: movable(&plan.fetches),
+        }
+    }
 
-impl Runner for InFrame<'_> {
-    fn run(&mut self, arguments: &mut Vec<Tensor>, results: &mut Vec<Tensor>) -> Result<()> {
-        let _depth = Depth::enter(self.name)?;
+    fn run(
+        &mut self,
+        host: &dyn KernelHost,
+        arguments: &mut Vec<Tensor>,
+        results: &mut Vec<Tensor>,
+    ) -> Result<()> {
         executor::feed(self.plan, arguments.drain(..), &mut self.frame)?;
-        executor::engine(self.plan, &mut self.frame, self.host, trace_of(self.host))?;
+        executor::engine(self.plan, &mut self.frame, host, trace_of(host))?;
         for (fetch, &moved) in self.plan.fetches.iter().zip(&self.moved) {
             let place = fetch.slot().filter(|_| moved);
             let place = place.and_then(|slot| self.frame.values.get_mut(slot as usize));
@@ -282,7 +319,31 @@ impl Runner for InFrame<'_> {
     }
 }
 
-impl Drop for InFrame<'_> {
+fn movable(fetches: &[Fetch]) -> Vec<bool> {
+    let is_last = |index: usize, fetch: &Fetch| {
+        let slot = fetch.slot();
+        fetches[index + 1..].iter().all(|later| later.slot() != slot)
+    };
+    fetches
+        .iter()
+        .enumerate()
+        .map(|(index, fetch)| is_last(index, fetch))
+        .collect()
+}
+
+impl Runner for InFrame<'_> {
+    fn run(&mut self, arguments: &mut Vec<Tensor>, results: &mut Vec<Tensor>) -> Result<()> {
+        let _depth = Depth::enter(self.name)?;
+        let choice = self.kept.choose(arguments, self.host.trace().is_some());
+        let plan = choice.plan;
+        let place = self.places[usize::from(choice.is_better)].get_or_insert_with(|| Place::new(plan));
+        let result = place.run(self.host, arguments, results);
+        choice.ended();
+        result
+    }
+}
+
+impl Drop for Place<'_> {
     fn drop(&mut self) {
         let none = Frame::new(0, 0);
         self.plan.return_frame(std::mem::replace(&mut self.frame, none));

@@ -5,6 +5,7 @@
 //! v1 loops of the usual shape; the waiting one goes on without nodes that wait; and the dataflow engine runs nodes as
 //! their inputs arrive, for whatever else v1 control flow allows and for partial runs.
 
+mod better_plan;
 mod dataflow;
 mod device;
 mod eager;
@@ -29,9 +30,11 @@ mod partial;
 mod placement;
 mod plan;
 mod planner;
+mod plans;
 pub mod profile;
 mod saved_model;
 mod session;
+mod sketch;
 mod slots;
 mod step;
 mod straight_line;
@@ -40,6 +43,7 @@ mod structured_run;
 mod structured_uses;
 mod trace;
 mod transfer;
+mod trials;
 mod waiting;
 mod watchdog;
 pub mod xplane;

@@ -103,7 +103,7 @@ impl Nested {
 
     /// Runs what can run; whether that was all.
     fn advance(&self, state: &mut State) -> Result<bool> {
-        let plan = self.function.plan(&*self.host)?;
+        let plan = self.function.first_plan(&*self.host)?;
         let route = Route {
             home: self
                 .this
@@ -137,7 +137,7 @@ impl Nested {
     }
 
     fn results(&self, frame: Frame) -> Result<Vec<Tensor>> {
-        let plan = self.function.plan(&*self.host)?;
+        let plan = self.function.first_plan(&*self.host)?;
         let results = plan
             .fetches
             .iter()

@@ -6,6 +6,7 @@ use crate::device::kind_for;
 use crate::flow::{Flow, FlowKind};
 use crate::frame::Frame;
 use crate::parallel::Tuning;
+use crate::sketch::{Seen, Sketch};
 use crate::slots::{self, Classes};
 use crate::structured::Structured;
 use crate::transfer;
@@ -56,7 +57,7 @@ pub struct Input {
 /// One node to run.
 pub struct Instruction {
     /// The node with its kernel.
-    pub executable: Executable,
+    pub executable: Arc<Executable>,
     /// Its inputs.
     pub inputs: SmallVec<[Input; 4]>,
     /// Slots of its outputs start here; they are free before it runs.
@@ -134,6 +135,39 @@ impl Plan {
     pub fn build(graph: &Graph, signature: &Signature, host: &dyn KernelHost) -> Result<Plan> {
         let order = checked_order(graph, signature)?;
         Assembly::new(graph, signature, host).assemble(&order, host, false)
+    }
+
+    /// As [`Plan::build`], for a graph that has nodes in common with that of an earlier plan: what is known of these is
+    /// shared.
+    pub fn build_after(
+        graph: &Graph,
+        signature: &Signature,
+        host: &dyn KernelHost,
+        earlier: &Sketch,
+    ) -> Result<Plan> {
+        let order = checked_order(graph, signature)?;
+        let mut assembly = Assembly::new(graph, signature, host);
+        assembly.earlier = Some(earlier);
+        let plan = assembly.assemble(&order, host, false)?;
+        for instruction in &plan.instructions {
+            if let Some(seen) = earlier.of(instruction.executable.node()) {
+                plan.classes[instruction.class as usize]
+                    .lock()
+                    .clone_from(&seen.known);
+            }
+        }
+        Ok(plan)
+    }
+
+    /// What is known of the nodes by now.
+    pub fn sketch(&self) -> Sketch {
+        let classes: Vec<_> = self.classes.iter().map(|class| class.lock().clone()).collect();
+        let seen = |instruction: &Instruction| {
+            let executable = instruction.executable.clone();
+            let known = classes[instruction.class as usize].clone();
+            Seen { executable, known }
+        };
+        Sketch::new(self.instructions.iter().map(seen))
     }
 
     /// As [`Plan::build`], and always with a flow: such a plan can stop where feeds have not come.
@@ -316,6 +350,8 @@ struct Assembly<'a> {
     transferred: FxHashMap<(u32, u16), u32>,
     /// The device that each slot's value is on.
     slot_devices: FxHashMap<u32, Option<u16>>,
+    /// What is known from an earlier plan.
+    earlier: Option<&'a Sketch>,
 }
 
 impl<'a> Assembly<'a> {
@@ -331,6 +367,7 @@ impl<'a> Assembly<'a> {
             devices,
             transferred: FxHashMap::default(),
             slot_devices: FxHashMap::default(),
+            earlier: None,
             signature,
             node_slots: FxHashMap::default(),
             node_constants: FxHashMap::default(),
@@ -512,8 +549,12 @@ impl<'a> Assembly<'a> {
                 is_ref: node.info.input_types[index].is_ref(),
             });
         }
-        let executable = Executable::new(node.info.clone(), kind_for(&node.info), &constants, host)
-            .map_err(|error| crate::step::at_node(error, &node.info))?;
+        let executable = match self.earlier.and_then(|earlier| earlier.of(&node.info)) {
+            Some(earlier) => earlier.executable.clone(),
+            None => Executable::new(node.info.clone(), kind_for(&node.info), &constants, host)
+                .map(Arc::new)
+                .map_err(|error| crate::step::at_node(error, &node.info))?,
+        };
         Ok(Instruction {
             executable,
             inputs,

@@ -1,25 +1,70 @@
 //! From a graph and what is asked of it to a plan: the passes, in order, then assembly.
 
+use crate::better_plan::{KeptPlan, Source};
 use crate::options::SessionOptions;
 use crate::plan::{Plan, Signature};
-use ff_graph::Graph;
+use crate::sketch::{Seen, Sketch};
 use ff_graph::passes::{Goal, optimize, plugin};
-use ff_jit::Policy;
-use ff_op::KernelHost;
+use ff_graph::{FunctionBody, Graph};
+use ff_jit::{Mode, Policy, Watch, Ways};
+use ff_op::{Callable, KernelHost, NodeInfo};
 use ff_tensor::Result;
+use std::sync::Arc;
 
-/// Works out the plan for a signature, with clusters as `policy` says.
+/// Works out the plan for a signature, with clusters if `policy` asks for all of them at once; else with what a better one
+/// can be made of, where clusters could pay.
 pub fn plan(
     graph: &Graph,
     signature: &Signature,
     options: &SessionOptions,
     policy: &Policy,
     host: &dyn KernelHost,
-) -> Result<Plan> {
+) -> Result<Arc<KeptPlan>> {
     let (graph, goal) = optimized(graph, signature, options, host)?;
-    let make = |body| crate::functions::callable("cluster", body);
-    let (graph, goal) = ff_jit::cluster(graph, goal, policy, &make)?;
-    Plan::build(&graph, &signature_of(goal), host)
+    if policy.mode == Mode::On {
+        let ways = Ways {
+            is_large: &|_| true,
+            make: &make,
+            watch: &Arc::default(),
+        };
+        let (graph, goal) = ff_jit::cluster(graph, goal, policy, &ways)?;
+        let plan = Plan::build(&graph, &signature_of(&goal), host)?;
+        return Ok(KeptPlan::new(plan, None));
+    }
+    let plan = Plan::build(&graph, &signature_of(&goal), host)?;
+    // Values that go from device to device are not looked at behind the scenes.
+    let can = host.device_names().len() == 1 && ff_jit::could_pay(&graph, policy);
+    let source = can.then(|| (Source::Graph(Box::new(graph), goal), *policy));
+    Ok(KeptPlan::new(plan, source))
+}
+
+/// The plan with clusters of what a plan was seen to do with large values; none where there are none.
+pub fn improved(
+    earlier: &Sketch,
+    (graph, goal): (Graph, Goal),
+    policy: &Policy,
+    watch: &Arc<Watch>,
+    host: &dyn KernelHost,
+) -> Result<Option<Plan>> {
+    let is_large = |node: &Arc<NodeInfo>| {
+        let seen = earlier.of(node);
+        seen.map_or(0, Seen::most_elements) >= policy.least_elements
+    };
+    let ways = Ways {
+        is_large: &is_large,
+        make: &make,
+        watch,
+    };
+    let (graph, goal) = ff_jit::cluster(graph, goal, policy, &ways)?;
+    let mut nodes = graph.nodes();
+    if !nodes.any(|(_, node)| node.info.op_name() == ff_jit::OP_NAME) {
+        return Ok(None);
+    }
+    Plan::build_after(&graph, &signature_of(&goal), host, earlier).map(Some)
+}
+
+fn make(body: Arc<FunctionBody>) -> Arc<dyn Callable> {
+    crate::functions::callable("cluster", body)
 }
 
 /// Works out the plan for a partial run.
@@ -30,7 +75,7 @@ pub fn plan_partial(
     host: &dyn KernelHost,
 ) -> Result<Plan> {
     let (graph, goal) = optimized(graph, signature, options, host)?;
-    Plan::build_partial(&graph, &signature_of(goal), host)
+    Plan::build_partial(&graph, &signature_of(&goal), host)
 }
 
 /// The graph after the passes, and the goal in it.
@@ -54,10 +99,10 @@ pub fn optimized(
     }
 }
 
-fn signature_of(goal: Goal) -> Signature {
+fn signature_of(goal: &Goal) -> Signature {
     Signature {
-        feeds: goal.feeds.into(),
-        fetches: goal.fetches.into(),
-        targets: goal.targets.into(),
+        feeds: goal.feeds.as_slice().into(),
+        fetches: goal.fetches.as_slice().into(),
+        targets: goal.targets.as_slice().into(),
     }
 }

@@ -3,16 +3,17 @@
 //! Sessions are safe to use from many threads at once, also while the graph grows. Each run looks up a plan by what
 //! is fed, fetched and targeted; a miss builds one from the graph as it is then.
 
+use crate::better_plan::KeptPlan;
 use crate::device::{Device, shared_pool};
 use crate::executor;
 use crate::functions::Functions;
 use crate::options::{SessionOptions, milliseconds};
 use crate::partial::PartialRuns;
-use crate::plan::{Plan, Signature};
+use crate::plan::Signature;
+use crate::plans::Plans;
 use crate::profile;
 use crate::step::Step;
 use ff_graph::{Graph, NodeId};
-use ff_jit::{Mode, Policy};
 use ff_kernels::ThreadPool;
 use ff_op::OutputRef;
 use ff_platform::threads;
@@ -26,9 +27,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
 /// A graph that clients extend while sessions run it.
 pub type SharedGraph = Mutex<Graph>;
-
-/// Plans kept by a session. Beyond that the one used longest ago goes.
-const PLANS_KEPT: usize = 128;
 
 type NodeStates = Mutex<FxHashMap<String, Arc<dyn Any + Send + Sync>>>;
 
@@ -55,15 +53,10 @@ pub struct Session {
     state: Arc<SessionState>,
     functions: Arc<Functions>,
     pub(crate) partial_runs: PartialRuns,
-    plans: RwLock<FxHashMap<Signature, Arc<KeptPlan>>>,
+    plans: Plans,
     next_step: AtomicU64,
     closed: AtomicBool,
     running: Mutex<FxHashMap<u64, ff_op::Cancellation>>,
-}
-
-struct KeptPlan {
-    plan: Plan,
-    last_used: AtomicU64,
 }
 
 /// What to run.
@@ -122,7 +115,7 @@ impl Session {
             state,
             functions,
             partial_runs: PartialRuns::default(),
-            plans: RwLock::default(),
+            plans: Plans::default(),
             next_step: AtomicU64::new(1),
             closed: AtomicBool::new(false),
             running: Mutex::default(),
@@ -155,9 +148,9 @@ impl Session {
         let step = self.step(traced(request) || self.builds_cost_model(request));
         let timeout = self.time_limit(request.options);
         let _watch = timeout.map(|timeout| crate::watchdog::watch(step.cancellation(), timeout, timed_out()));
-        let kept = self.plan(&signature, &step, step.recorded().is_some())?;
+        let kept = self.plan(&signature, &step)?;
         let feeds = request.feeds.iter().map(|(_, tensor)| tensor.clone()).collect();
-        let outputs = self.execute(&kept.plan, feeds, &step)?;
+        let outputs = self.execute(&kept, feeds, &step)?;
         let metadata = if request.want_metadata {
             Some(self.metadata(&signature, &step, request)?)
         } else {
@@ -198,14 +191,16 @@ impl Session {
         own.or_else(|| self.options.operation_timeout())
     }
 
-    fn execute(&self, plan: &Plan, feeds: Vec<Tensor>, step: &Arc<Step>) -> Result<Vec<Tensor>> {
+    fn execute(&self, kept: &Arc<KeptPlan>, feeds: Vec<Tensor>, step: &Arc<Step>) -> Result<Vec<Tensor>> {
         let cancellation = step.cancellation();
         self.running.lock().insert(step.id(), cancellation.clone());
         // One that was closed since this run began has not seen it.
         if self.closed.load(Ordering::Acquire) {
             cancellation.cancel(status!(Cancelled, "Session was closed"));
         }
-        let result = executor::run(plan, feeds, &**step, step.recorded());
+        let choice = kept.choose(&feeds, step.recorded().is_some());
+        let result = executor::run(choice.plan, feeds, &**step, step.recorded());
+        choice.ended();
         self.running.lock().remove(&step.id());
         // Which node was waiting says nothing: all were stopped.
         let is_late =
@@ -213,42 +208,19 @@ impl Session {
         result.map_err(|error| if is_late(&error) { timed_out() } else { error })
     }
 
-    /// The plan for a signature: a kept one, or a new one. A step that is traced shows every node, unless the client asked
-    /// for clusters: its plan is not kept.
-    fn plan(&self, signature: &Signature, step: &Arc<Step>, traced: bool) -> Result<Arc<KeptPlan>> {
-        let apart = traced && self.options.clusters().mode == Mode::Auto;
-        if !apart && let Some(kept) = self.plans.read().get(signature) {
-            kept.last_used.store(step.id(), Ordering::Relaxed);
-            return Ok(kept.clone());
+    /// The plan for a signature: a kept one, or a new one.
+    fn plan(&self, signature: &Signature, step: &Arc<Step>) -> Result<Arc<KeptPlan>> {
+        if let Some(kept) = self.plans.find(signature, step.id()) {
+            return Ok(kept);
         }
-        let plan = {
+        let kept = {
             let graph = self.graph.lock();
             let placed = self.check_and_place(&graph, signature)?;
-            let policy = if apart {
-                Policy::OFF
-            } else {
-                self.options.clusters()
-            };
+            let policy = self.options.clusters();
             let graph = placed.as_ref().unwrap_or(&graph);
             crate::planner::plan(graph, signature, &self.options, &policy, &**step)?
         };
-        let kept = Arc::new(KeptPlan {
-            plan,
-            last_used: AtomicU64::new(step.id()),
-        });
-        if apart {
-            return Ok(kept);
-        }
-        let mut plans = self.plans.write();
-        if plans.len() >= PLANS_KEPT {
-            let oldest = plans
-                .iter()
-                .min_by_key(|(_, kept)| kept.last_used.load(Ordering::Relaxed));
-            if let Some(key) = oldest.map(|(key, _)| key.clone()) {
-                plans.remove(&key);
-            }
-        }
-        plans.insert(signature.clone(), kept.clone());
+        self.plans.keep(signature, &kept, step.id());
         Ok(kept)
     }
 
@@ -297,7 +269,7 @@ impl Session {
             cancellation.cancel(status!(Cancelled, "Session was closed"));
         }
         self.partial_runs.clear(&status!(Cancelled, "Session was closed"));
-        self.plans.write().clear();
+        self.plans.clear();
         for device in &self.state.devices {
             device.resources.clear();
         }

@@ -74,7 +74,7 @@ pub fn instruction(executable: Executable, from: u32, to: u32, device: u16, clas
         is_ref: false,
     };
     Instruction {
-        executable,
+        executable: Arc::new(executable),
         inputs: SmallVec::from_elem(input, 1),
         first_output: to,
         output_uses: SmallVec::from_elem(0, 1),

@@ -43,7 +43,7 @@ pub extern "C" fn TF_SetXlaEnableLazyCompilation(enable: c_uchar) -> c_uchar {
     c_uchar::from(flags().lazy.swap(enable != 0, Relaxed))
 }
 
-/// Says whether the level of a session holds for processors too. Returns what was said before.
+/// Says whether the level of the process holds for processors too; what a session asks for always does. Returns what was said before.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_SetTfXlaCpuGlobalJit(enable: c_uchar) -> c_uchar {
     c_uchar::from(flags().cpu_global_jit.swap(enable != 0, Relaxed))

@@ -9,7 +9,7 @@ use std::sync::atomic::{AtomicBool, AtomicI32, Ordering::Relaxed};
 pub struct Flags {
     /// Whether compilation waits until code has run some times.
     pub lazy: AtomicBool,
-    /// Whether the level of a session holds for processors too.
+    /// Whether the levels of the process hold for processors too; what a session asks for always does.
     pub cpu_global_jit: AtomicBool,
     /// The levels of sessions that state none: for graphs on several devices, and on one.
     pub auto_jit: [AtomicI32; 2],

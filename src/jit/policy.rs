@@ -84,15 +84,17 @@ impl Policy {
         let options = config.graph_options.as_ref();
         let options = options.and_then(|options| options.optimizer_options.as_ref());
         let stated = options.map_or(0, |options| options.global_jit_level);
-        // The process's level goes first, as in TensorFlow.
+        // The process's level goes first, as in TensorFlow. It holds for processors only if a flag says so; what a session
+        // asks for itself does so at once.
         let level = match flags.auto_jit[1].load(Relaxed) {
             0 => stated,
+            level if level > 0 && !flags.cpu_global_jit.load(Relaxed) => 0,
             level => level,
         };
         if level < 0 {
             return Policy::OFF;
         }
-        if level == 0 || !flags.cpu_global_jit.load(Relaxed) {
+        if level == 0 {
             return Policy::unasked();
         }
         let size = |flag: i32| usize::try_from(flag).unwrap_or(0);
@@ -120,7 +122,7 @@ mod tests {
     }
 
     #[test]
-    fn levels_hold_for_processors_only_if_a_flag_says_so() {
+    fn levels_of_the_process_hold_for_processors_only_if_a_flag_says_so() {
         let flags = Flags::default();
         let unasked = Policy::unasked().mode;
         let default = Policy::by_level(&ConfigProto::default(), &flags);
@@ -130,9 +132,11 @@ mod tests {
             Mode::Off
         );
         assert_eq!(
-            Policy::by_level(&config(GlobalJitLevel::On2), &flags).mode,
-            unasked
+            Policy::by_level(&config(GlobalJitLevel::On1), &flags).mode,
+            Mode::On
         );
+        flags.set("--tf_xla_auto_jit=2");
+        assert_eq!(Policy::by_level(&ConfigProto::default(), &flags).mode, unasked);
         flags.set("--tf_xla_cpu_global_jit --tf_xla_min_cluster_size=3");
         let policy = Policy::by_level(&config(GlobalJitLevel::On1), &flags);
         assert_eq!((policy.mode, policy.least_members), (Mode::On, 3));

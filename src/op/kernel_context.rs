@@ -346,9 +346,10 @@ impl<'a> KernelContext<'a> {
         if tensor.dtype() != self.output_type(index) {
             bail!(
                 Internal,
-                "{} made {} for output {index}",
-                self.node.describe(),
-                tensor.dtype()
+                "Output {index} of type {} does not match declared output type {} for node {}",
+                tensor.dtype(),
+                self.node.output_types[index],
+                self.node.describe()
             );
         }
         self.outputs[index] = Value::Tensor(tensor);

@@ -120,7 +120,7 @@ impl TensorList {
         let shape = known.to_shape().ok_or_else(|| {
             status!(
                 InvalidArgument,
-                "Trying to read an uninitialized tensor but element_shape is not fully defined. You can retrieve uninitialized tensors only if element_shape is {known}"
+                "Trying to read an uninitialized tensor but element_shape is not fully defined: {known} and no list element is set."
             )
         })?;
         Tensor::zeros(self.element_type, shape)

@@ -33,9 +33,10 @@ CODES = [
     "RESOURCE_EXHAUSTED", "FAILED_PRECONDITION", "ABORTED", "OUT_OF_RANGE", "UNIMPLEMENTED", "INTERNAL", "UNAVAILABLE",
     "DATA_LOSS", "UNAUTHENTICATED",
 ]  # fmt: skip
-# Numbers of processes and addresses.
+# Numbers of processes, addresses, names of types in the code.
 VARYING = [
     (re.compile(r"\b_\d+_"), "_#_"), (re.compile(r"0x[0-9a-f]+"), "0x#"), (re.compile(r" \(hash code \d+\)"), ""),
+    (re.compile(r"/(<unknown>|Variable|N10tensorflow\w+E) does not exist"), " does not exist"),
     (re.compile(r"\nHint: If you want to see a list of allocated tensors(.|\n)*"), ""),
 ]  # fmt: skip
 TOLERANCE = 1e-5

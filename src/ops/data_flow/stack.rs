@@ -6,6 +6,7 @@ use ff_tensor::{DataType, PartialShape, Result, Tensor, ensure, status};
 use parking_lot::Mutex;
 use std::any::Any;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
 
 const MAKE: Op = Op {
     shape: |context| {
@@ -74,7 +75,6 @@ pub static OPS: &[&Op] = &[
 
 struct Stack {
     name: String,
-    dtype: DataType,
     /// The most tensors that it holds.
     limit: usize,
     /// None once closed.
@@ -96,25 +96,33 @@ fn pushed_shape(context: &mut ShapeContext) -> Result<()> {
     Ok(())
 }
 
+/// How many stacks this process has made: part of their names in messages.
+static MADE: AtomicU64 = AtomicU64::new(0);
+
 /// A stack of the step; the handle of the second version holds it, the first names it.
 fn make(context: &mut KernelContext) -> Result<()> {
     let attrs = context.attrs();
     let limit = match context.num_inputs() {
-        1 => context
-            .input(0)?
-            .single::<i32>()
-            .map_err(|_| status!(InvalidArgument, "Stack size must be a scalar"))?,
+        1 => {
+            let size = context.input(0)?;
+            ensure!(
+                size.rank() == 0,
+                InvalidArgument,
+                "Stack size must be a scalar, but had shape: {}",
+                size.shape()
+            );
+            size.single::<i32>()?
+        }
         _ => -1,
     };
     let name = match attrs.string("stack_name")? {
         "" => context.node().name.as_str(),
         name => name,
     };
-    let shown = name.to_string();
+    let shown = format!("{name}_{}", MADE.fetch_add(1, Ordering::Relaxed));
     let name = ff_op::unique_resource_name(name);
     let stack = Arc::new(Stack {
         name: shown,
-        dtype: attrs.dtype("elem_type")?,
         limit: usize::try_from(limit).unwrap_or(usize::MAX),
         tensors: Mutex::new(Some(Vec::new())),
     });
@@ -130,13 +138,6 @@ fn make(context: &mut KernelContext) -> Result<()> {
 fn push(context: &mut KernelContext) -> Result<()> {
     let stack = handle::at::<Stack>(context, 0)?;
     let tensor = context.input(1)?.clone();
-    ensure!(
-        tensor.dtype() == stack.dtype,
-        InvalidArgument,
-        "Must have type {} but got {}",
-        stack.dtype,
-        tensor.dtype()
-    );
     stack.change(|tensors| {
         ensure!(
             tensors.len() < stack.limit,

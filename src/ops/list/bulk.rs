@@ -5,7 +5,7 @@ use super::{declared, element_shape, set_list};
 use crate::array::shape_value;
 use crate::movement::Writer;
 use ff_op::{Attrs, Gradient, GradientContext, Kernel, KernelContext, Op, ShapeContext, TensorList, shapes};
-use ff_tensor::{DataType, PartialShape, Result, Shape, Tensor, dim, ensure, status};
+use ff_tensor::{DataType, PartialShape, Result, Shape, Tensor, bail, dim, ensure, status};
 
 /// The ops of this file.
 pub static OPS: &[&Op] = &[
@@ -105,7 +105,11 @@ fn stack_elements(list: &TensorList, indices: &[i64], shape: &PartialShape) -> R
     let element = shape.to_shape().ok_or_else(|| {
         status!(
             InvalidArgument,
-            "Tried to stack elements of an empty list with non-fully-defined element_shape: {shape}"
+            "{} non-fully-defined element_shape: {shape}",
+            match list.elements.is_empty() {
+                true => "Tried to stack elements of an empty list with",
+                false => "Tried to stack list which only contains uninitialized tensors and has a",
+            }
         )
     })?;
     let mut dims = vec![indices.len() as i64];
@@ -186,6 +190,17 @@ fn gather(context: &mut KernelContext) -> Result<()> {
     let (indices, shape) = (context.input_i64s(1)?, shape_input(context, 2)?);
     let list = TensorList::of(context.input(0)?)?;
     check_type(context, list)?;
+    let count = list.elements.len();
+    if let Some(index) = indices.iter().find(|&&index| !(0..count as i64).contains(&index)) {
+        bail!(
+            InvalidArgument,
+            "{}",
+            match shape.merge(&list.element_shape)?.is_fully_known() {
+                true => format!("Index {index} out o range; list only has {count} elements."),
+                false => format!("Trying to gather element {index} in a list with {count} elements."),
+            }
+        );
+    }
     let gathered = stack_elements(list, &indices, &shape)?;
     context.set_output(0, gathered)
 }
@@ -194,7 +209,7 @@ fn gather(context: &mut KernelContext) -> Result<()> {
 fn put_rows(list: &mut TensorList, tensor: &Tensor, indices: &[i64]) -> Result<()> {
     let rows = rows(tensor)?;
     ensure!(
-        rows.len() >= indices.len(),
+        rows.len() == indices.len(),
         InvalidArgument,
         "Invalid number of rows in input tensor. Expected: {} Actual: {}",
         indices.len(),

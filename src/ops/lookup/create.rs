@@ -1,7 +1,7 @@
 //! Ops that give handles of tables.
 
 use super::table::Table;
-use ff_op::{DEFAULT_CONTAINER, Gradient, Kernel, KernelContext, Op, RefVariable, ShapeContext};
+use ff_op::{DEFAULT_CONTAINER, Gradient, Kernel, KernelContext, Op, RefVariable, ShapeContext, shapes};
 use ff_tensor::{
     DataType, HandleInfo, PartialShape, ResourceHandle, Result, Shape, TString, Tensor, ensure, status,
 };
@@ -10,13 +10,14 @@ use std::sync::Arc;
 
 const FIXED: Op = Op {
     name: "HashTableV2",
-    shape,
+    shape: shapes::scalar,
     kernels: &[Kernel::native(|context| named(context, false))],
     gradient: Gradient::NotDifferentiable,
     ..Op::STATEFUL
 };
 const MUTABLE: Op = Op {
     name: "MutableHashTableV2",
+    shape,
     kernels: &[Kernel::native(|context| named(context, true))],
     ..FIXED
 };
@@ -80,11 +81,13 @@ pub static OPS: &[&Op] = &[
     },
     &Op {
         name: "AnonymousMutableHashTable",
+        shape,
         kernels: &[Kernel::native(|context| anonymous(context, true))],
         ..FIXED
     },
     &Op {
         name: "AnonymousMutableHashTableOfTensors",
+        shape,
         kernels: &[Kernel::native(|context| anonymous(context, true))],
         ..FIXED
     },
@@ -117,8 +120,9 @@ fn make(context: &KernelContext, container: &str, name: &str, mutable: bool) -> 
             "the values of table {name} must have a known shape"
         )
     })?;
+    let of_tensors = attrs.get("value_shape").is_some();
     ensure!(
-        shape.rank() <= 1,
+        shape.rank() == usize::from(of_tensors),
         InvalidArgument,
         "Default value must be a vector, got shape {shape}"
     );
@@ -153,9 +157,20 @@ fn make_dense(context: &KernelContext, container: &str, name: &str) -> Result<Ta
     })?;
     let buckets = attrs.int("initial_num_buckets")?;
     ensure!(
-        buckets > 0 && buckets.count_ones() == 1,
+        buckets >= 4 && buckets.count_ones() == 1,
         InvalidArgument,
-        "Number of buckets must be a power of 2, got {buckets}"
+        "Number of buckets must be at least 4 and a power of 2, got: {buckets}"
+    );
+    let load = attrs.float("max_load_factor")?;
+    ensure!(
+        load > 0.0 && load < 1.0,
+        InvalidArgument,
+        "max_load_factor must be between 0 and 1, got: {load}"
+    );
+    ensure!(
+        shape.rank() <= 1,
+        InvalidArgument,
+        "Empty value must be a scalar or a vector, got shape {shape}"
     );
     let empty = context.input(0)?.clone();
     let mut reserved = vec![("empty_key", empty.clone())];

@@ -75,6 +75,13 @@ impl Table {
 
     /// The shape that the values of keys of this shape have.
     fn values_shape(&self, keys: &Shape) -> Result<Shape> {
+        let count = keys.dims().first().copied().unwrap_or(1);
+        // Keys of a dense table are its rows, along one axis.
+        if !self.reserved.is_empty() && keys.num_elements() != count as usize * self.key_shape.num_elements()
+        {
+            let expected = Shape::new(&[&[count], self.key_shape.dims()].concat())?;
+            bail!(InvalidArgument, "Expected key shape {expected} got {keys}");
+        }
         let own = keys.rank().checked_sub(self.key_shape.rank());
         let outer = own.map(|own| keys.dims().split_at(own));
         let Some((outer, _)) = outer.filter(|(_, key)| *key == self.key_shape.dims()) else {

@@ -103,13 +103,13 @@ fn find_shape(context: &mut ShapeContext) -> Result<()> {
     check_handle(context)?;
     if let Some([key, value]) = context.input_handle(0).as_deref() {
         let attrs = context.attrs();
-        ensure!(
-            key.0 == attrs.dtype("Tin")? && value.0 == attrs.dtype("Tout")?,
-            InvalidArgument,
-            "Trying to read value with wrong dtype. Expected {} got {}",
-            value.0,
-            attrs.dtype("Tout")?
-        );
+        for (held, wanted) in [(key.0, attrs.dtype("Tin")?), (value.0, attrs.dtype("Tout")?)] {
+            ensure!(
+                held == wanted,
+                InvalidArgument,
+                "Trying to read value with wrong dtype. Expected {held} got {wanted}"
+            );
+        }
         // Keys of a shape of their own are at the end of the keys' shape.
         if let Some(own) = key.1.rank() {
             let keys = context.input_with_rank_at_least(1, own)?;

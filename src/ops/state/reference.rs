@@ -56,7 +56,7 @@ pub static OPS: &[&Op] = &[
     &ASSIGN_SUB,
 ];
 
-/// The variable by container and name, made on first use.
+/// The variable by container and name, made on first use. INTERNAL when one of another type has the name.
 fn find(context: &mut KernelContext) -> Result<()> {
     let attrs = context.attrs();
     let shared = attrs.string("shared_name")?;
@@ -69,6 +69,13 @@ fn find(context: &mut KernelContext) -> Result<()> {
     let container = attrs.string("container")?;
     let make = || Ok(RefVariable::new(name, dtype));
     let found = context.resources().find_or_create(container, name, make)?;
+    ensure!(
+        found.dtype == dtype,
+        Internal,
+        "Output 0 of type {}_ref does not match declared output type {dtype}_ref for node {}",
+        found.dtype,
+        context.node().describe()
+    );
     context.set_output_ref(0, found);
     Ok(())
 }

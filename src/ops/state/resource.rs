@@ -65,6 +65,25 @@ static DESTROY: Op = Op {
     gradient: Gradient::NotDifferentiable,
     ..Op::WRITES
 };
+static IS_OWNED: Op = Op {
+    name: "IsResourceHandleRefCounting",
+    shape: shapes::scalar,
+    kernels: &[Kernel::native(|context| {
+        let owned = context.handle(0)?.object.is_some();
+        context.set_output(0, Tensor::scalar(Bool::from(owned))?)
+    })],
+    gradient: Gradient::NotDifferentiable,
+    ..Op::STATEFUL
+};
+static READ_MANY: Op = Op {
+    name: "_ReadVariablesOp",
+    shape: |_| Ok(()),
+    kernels: &[Kernel::native(|context| {
+        (0..context.num_outputs()).try_for_each(|index| read_at(context, index))
+    })],
+    gradient: Gradient::NotDifferentiable,
+    ..Op::READS
+};
 static DISABLE_COPY_ON_READ: Op = Op {
     name: "DisableCopyOnRead",
     shape: shapes::none,
@@ -82,6 +101,8 @@ static DISABLE_COPY_ON_READ: Op = Op {
 pub static OPS: &[&Op] = &[
     &VAR_HANDLE,
     &READ,
+    &READ_MANY,
+    &IS_OWNED,
     &ASSIGN,
     &IS_INITIALIZED,
     &VARIABLE_SHAPE,
@@ -92,6 +113,21 @@ pub static OPS: &[&Op] = &[
 /// Type and shape of what a handle at an input holds, if known.
 pub fn held(context: &ShapeContext, index: usize) -> Option<(DataType, PartialShape)> {
     context.input_handle(index)?.into_iter().next()
+}
+
+/// Shape of the variable that a handle at input 0 means, if known. INVALID_ARGUMENT when its type is known and is not the
+/// attribute `dtype`.
+pub fn held_shape(context: &ShapeContext) -> Result<Option<PartialShape>> {
+    let Some((dtype, shape)) = held(context, 0) else {
+        return Ok(None);
+    };
+    let wanted = context.attrs().dtype("dtype")?;
+    ensure!(
+        dtype == wanted,
+        InvalidArgument,
+        "Trying to read variable with wrong dtype. Expected {dtype} got {wanted}"
+    );
+    Ok(Some(shape))
 }
 
 fn handle_shape(context: &mut ShapeContext) -> Result<()> {
@@ -135,16 +171,9 @@ fn make_handle(context: &mut KernelContext) -> Result<()> {
 
 fn read_shape(context: &mut ShapeContext) -> Result<()> {
     context.input_with_rank(0, 0)?;
-    let Some((dtype, shape)) = held(context, 0) else {
-        return Ok(());
-    };
-    let wanted = context.attrs().dtype("dtype")?;
-    ensure!(
-        dtype == wanted,
-        InvalidArgument,
-        "Trying to read variable with wrong dtype. Expected {wanted} got {dtype}"
-    );
-    context.set_output(0, shape);
+    if let Some(shape) = held_shape(context)? {
+        context.set_output(0, shape);
+    }
     Ok(())
 }
 
@@ -163,15 +192,20 @@ pub fn variable(context: &KernelContext, index: usize) -> Result<Arc<Variable>> 
 }
 
 fn read(context: &mut KernelContext) -> Result<()> {
-    let value = variable(context, 0)?.read()?;
-    let wanted = context.output_type(0);
+    read_at(context, 0)
+}
+
+/// Gives the value of the variable at an input as the output of the same number.
+fn read_at(context: &mut KernelContext, index: usize) -> Result<()> {
+    let value = variable(context, index)?.read()?;
+    let wanted = context.output_type(index);
     ensure!(
         value.dtype() == wanted,
         InvalidArgument,
         "Trying to read variable with wrong dtype. Expected {wanted} got {}",
         value.dtype()
     );
-    context.set_output(0, value)
+    context.set_output(index, value)
 }
 
 fn read_gradient(context: &mut GradientContext) -> Result<()> {
@@ -182,15 +216,9 @@ fn read_gradient(context: &mut GradientContext) -> Result<()> {
 }
 
 fn assign_shape(context: &mut ShapeContext) -> Result<()> {
-    let Some((dtype, shape)) = held(context, 0) else {
+    let Some(shape) = held_shape(context)? else {
         return Ok(());
     };
-    let given = context.attrs().dtype("dtype")?;
-    ensure!(
-        dtype == given,
-        InvalidArgument,
-        "Trying to initialize handle for variable with wrong dtype. Expected {dtype} got {given}"
-    );
     // The kernel looks at shapes where its node asks for it.
     if !context.in_step() {
         shape.merge(&context.input(1))?;
@@ -213,7 +241,7 @@ fn assign(context: &mut KernelContext) -> Result<()> {
         ensure!(
             !validate || shape.is_compatible_with(&value.partial_shape()),
             InvalidArgument,
-            "Shape of new value must be compatible with variable shape {shape}, got {}",
+            "Trying to assign to variable with tensor with wrong shape. Expected {shape} got {}",
             value.shape()
         );
     }

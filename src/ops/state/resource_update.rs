@@ -1,10 +1,10 @@
 //! Changing a resource variable in place: by a tensor, or row by row.
 
-use super::resource::{held, variable};
+use super::resource::held_shape;
 use crate::array::gather::gather_slices;
 use crate::math::number::{Number, maximum, minimum};
 use ff_kernels::elementwise::{binary_in_place, cost};
-use ff_op::{Gradient, Kernel, KernelContext, Op, ShapeContext};
+use ff_op::{Gradient, Kernel, KernelContext, Op, ShapeContext, Variable};
 use ff_tensor::{Result, Tensor, ensure};
 
 const BASE: Op = Op {
@@ -43,7 +43,7 @@ macro_rules! scatter {
     ($name:literal, $rule:expr) => {
         Op {
             name: $name,
-            shape: |_| Ok(()),
+            shape: |context| held_shape(context).map(drop),
             kernels: &[Kernel::native(|context| {
                 crate::match_number!(context.input(2)?.dtype(), T => scatter::<T>(context, $rule))
             })],
@@ -57,7 +57,7 @@ macro_rules! scatter_ordered {
     ($name:literal, $rule:expr) => {
         Op {
             name: $name,
-            shape: |_| Ok(()),
+            shape: |context| held_shape(context).map(drop),
             kernels: &[Kernel::native(|context| {
                 crate::match_real!(context.input(2)?.dtype(), T => scatter::<T>(context, $rule))
             })],
@@ -90,14 +90,15 @@ pub static OPS: &[&Op] = &[
 ];
 
 fn update_shape(context: &mut ShapeContext) -> Result<()> {
-    if let Some((_, shape)) = held(context, 0) {
+    // In a step the kernel looks at what the variable holds.
+    if let (Some(shape), false) = (held_shape(context)?, context.in_step()) {
         shape.merge(&context.input(1))?;
     }
     Ok(())
 }
 
 fn update(context: &mut KernelContext, subtract: bool) -> Result<()> {
-    let variable = variable(context, 0)?;
+    let variable = context.resource::<Variable>(0)?;
     let delta = context.input(1)?;
     let name = if subtract {
         "AssignSubVariableOp"
@@ -129,18 +130,24 @@ fn update(context: &mut KernelContext, subtract: bool) -> Result<()> {
 }
 
 fn gather_shape(context: &mut ShapeContext) -> Result<()> {
-    let Some((_, params)) = held(context, 0) else {
+    let Some(params) = held_shape(context)? else {
         return Ok(());
     };
-    let params = params.with_rank_at_least(1)?;
-    context.set_output(0, context.input(1).concat(&params.slice(1, None)));
+    let batch = context.attrs().int("batch_dims").unwrap_or(0).max(0);
+    let params = params.with_rank_at_least(1 + batch as usize)?;
+    let indices = context.input_with_rank_at_least(1, batch as usize)?;
+    let outer = params
+        .slice(0, Some(batch))
+        .merge(&indices.slice(0, Some(batch)))?;
+    let inner = indices.slice(batch, None).concat(&params.slice(batch + 1, None));
+    context.set_output(0, outer.concat(&inner));
     Ok(())
 }
 
 /// `indices[..-1] + params[depth..]`.
 fn gather_nd_shape(context: &mut ShapeContext) -> Result<()> {
     let indices = context.input_with_rank_at_least(1, 1)?;
-    let Some((_, params)) = held(context, 0) else {
+    let Some(params) = held_shape(context)? else {
         return Ok(());
     };
     let depth = indices.dim(-1);
@@ -157,7 +164,7 @@ fn gather_nd_shape(context: &mut ShapeContext) -> Result<()> {
 
 /// The value of the variable, of the type that the node says. INVALID_ARGUMENT for another.
 fn read_typed(context: &KernelContext) -> Result<Tensor> {
-    let value = variable(context, 0)?.read()?;
+    let value = context.resource::<Variable>(0)?.read()?;
     let wanted = context.attrs().dtype("dtype")?;
     ensure!(
         value.dtype() == wanted,
@@ -174,9 +181,8 @@ fn gather_nd(context: &mut KernelContext) -> Result<()> {
     ensure!(
         indices.rank() > 0 && depth <= params.rank(),
         InvalidArgument,
-        "indices.shape[-1] must be <= params.rank, but saw indices shape: {} and params shape: {}",
-        indices.shape(),
-        params.shape()
+        "index innermost dimension length must be <= params rank; saw: {depth} vs. {}",
+        params.rank()
     );
     let outer = &indices.dims()[..indices.rank() - 1];
     let shape = ff_tensor::Shape::new(&[outer, &params.dims()[depth..]].concat())?;
@@ -198,11 +204,11 @@ fn rows(value: &Tensor) -> (usize, i64) {
     )
 }
 
-fn check_index(index: i64, count: i64, what: &str) -> Result<usize> {
+fn check_index(index: i64, count: i64, position: usize) -> Result<usize> {
     ensure!(
         (0..count).contains(&index),
         InvalidArgument,
-        "{what} = {index} is not in [0, {count})"
+        "indices[{position}] = {index} is not in [0, {count})"
     );
     Ok(index as usize)
 }
@@ -210,17 +216,25 @@ fn check_index(index: i64, count: i64, what: &str) -> Result<usize> {
 fn gather(context: &mut KernelContext) -> Result<()> {
     let value = read_typed(context)?;
     let indices = context.input_i64s(1)?;
-    let (row, count) = rows(&value);
-    let shape = context
-        .input(1)?
-        .partial_shape()
-        .concat(&value.partial_shape().slice(1, None));
-    let shape = ff_tensor::Shape::new(shape.dims().unwrap_or(&[]))?;
+    let places = context.input(1)?.dims();
+    let batch = context.attrs().int("batch_dims").unwrap_or(0).max(0) as usize;
+    ensure!(
+        value.rank() > batch && places.len() >= batch && value.dims()[..batch] == places[..batch],
+        InvalidArgument,
+        "params.shape {} and indices.shape {} must agree in the first {batch} dimensions, and params have one more",
+        value.shape(),
+        context.input(1)?.shape()
+    );
+    let elements = |dims: &[i64]| dims.iter().map(|&extent| extent as usize).product::<usize>();
+    let (row, count) = (elements(&value.dims()[batch + 1..]), value.dims()[batch]);
+    let of_batch = elements(&places[batch..]);
+    let shape = ff_tensor::Shape::new(&[places, &value.dims()[batch + 1..]].concat())?;
     let mut writer = crate::movement::Writer::new(value.dtype(), shape)?;
     for (position, index) in indices.into_iter().enumerate() {
-        let index = check_index(index, count, "indices")?;
+        let index = check_index(index, count, position)?;
         if row > 0 {
-            writer.copy(position * row, &value, index * row, row)?;
+            let start = position / of_batch * count as usize + index;
+            writer.copy(position * row, &value, start * row, row)?;
         }
     }
     let result = writer.finish()?;
@@ -229,7 +243,7 @@ fn gather(context: &mut KernelContext) -> Result<()> {
 
 /// Inputs: handle, indices, updates (one row per index, or a scalar for all).
 fn scatter<T: Number>(context: &mut KernelContext, rule: impl Fn(T, T) -> T) -> Result<()> {
-    let variable = variable(context, 0)?;
+    let variable = context.resource::<Variable>(0)?;
     let indices = context.input_i64s(1)?;
     let updates = context.input(2)?;
     let is_scalar = updates.num_elements() == 1 && updates.rank() == 0;
@@ -243,8 +257,8 @@ fn scatter<T: Number>(context: &mut KernelContext, rule: impl Fn(T, T) -> T) -> 
             updates.shape(),
             value.shape()
         );
-        for &index in &indices {
-            check_index(index, count, "indices")?;
+        for (position, &index) in indices.iter().enumerate() {
+            check_index(index, count, position)?;
         }
         value.make_writable()?;
         let (values, updates) = (value.as_mut_slice::<T>()?, updates.as_slice::<T>()?);

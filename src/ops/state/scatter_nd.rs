@@ -1,9 +1,8 @@
 //! Scattering into variables: slices at the places that an index tensor names (`*ScatterNd*`), and rows of reference
 //! variables (`Scatter*`).
 
-use super::resource::variable;
 use crate::array::scatter::{Join, scatter_by_policy};
-use ff_op::{Attrs, Gradient, Kernel, KernelContext, Op, shapes};
+use ff_op::{Attrs, Gradient, Kernel, KernelContext, Op, Variable, shapes};
 use ff_tensor::{Result, Shape, Tensor, ensure};
 
 const RESOURCE: Op = Op {
@@ -137,7 +136,7 @@ fn scatter(attrs: &Attrs, value: &mut Tensor, indices: &Tensor, updates: &Tensor
 }
 
 fn of_resource(context: &mut KernelContext, join: Join) -> Result<()> {
-    let variable = variable(context, 0)?;
+    let variable = context.resource::<Variable>(0)?;
     let (indices, updates) = (context.input(1)?, context.input(2)?);
     variable.update(|value| scatter(context.attrs(), value, indices, updates, join))
 }
@@ -153,9 +152,13 @@ fn of_reference(context: &mut KernelContext, join: Join) -> Result<()> {
 /// Rows at indices; a scalar update is meant for each of them.
 fn rows_of_reference(context: &mut KernelContext, join: Join) -> Result<()> {
     let variable = context.ref_input(0)?.clone();
-    let indices = context.input(1)?;
-    let column = Shape::new(&[indices.dims(), &[1]].concat())?;
-    let (indices, updates) = (indices.reshape(column)?, context.input(2)?);
+    let (indices, mut updates) = (context.input(1)?, context.input(2)?.clone());
+    // One index is as a list of one.
+    let outer = if indices.rank() == 0 { &[1] } else { indices.dims() };
+    if indices.rank() == 0 && updates.rank() > 0 {
+        updates = updates.reshape(Shape::new(&[&[1], updates.dims()].concat())?)?;
+    }
+    let indices = indices.reshape(Shape::new(&[outer, &[1]].concat())?)?;
     variable.update(|value| {
         ensure!(
             value.rank() > 0,
@@ -164,11 +167,10 @@ fn rows_of_reference(context: &mut KernelContext, join: Join) -> Result<()> {
             value.shape()
         );
         if updates.rank() > 0 {
-            return scatter(context.attrs(), value, &indices, updates, join);
+            return scatter(context.attrs(), value, &indices, &updates, join);
         }
-        let outer = &indices.dims()[..indices.rank() - 1];
         let wanted = Shape::new(&[outer, &value.dims()[1..]].concat())?;
-        let updates = crate::movement::broadcast(updates, wanted)?;
+        let updates = crate::movement::broadcast(&updates, wanted)?;
         scatter(context.attrs(), value, &indices, &updates, join)
     })?;
     context.set_output_ref(0, variable);

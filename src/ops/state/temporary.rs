@@ -1,7 +1,7 @@
 //! Variables of a step, and counters up to a limit.
 
-use super::resource::{held, variable};
-use ff_op::{Gradient, Kernel, KernelContext, Op, RefVariable, shapes};
+use super::resource::held;
+use ff_op::{Gradient, Kernel, KernelContext, Op, RefVariable, Variable, shapes};
 use ff_tensor::{Result, Shape, Tensor, ensure, status};
 use std::sync::Arc;
 
@@ -49,13 +49,19 @@ pub static OPS: &[&Op] = &[
     &Op {
         name: "ResourceCountUpTo",
         shape: |context| {
-            if let Some((_, shape)) = held(context, 0) {
+            if let Some((dtype, shape)) = held(context, 0) {
+                let wanted = context.attrs().dtype("T")?;
+                ensure!(
+                    dtype == wanted,
+                    InvalidArgument,
+                    "Data types do not match: {wanted} and {dtype}"
+                );
                 shape.with_rank(0)?;
             }
             shapes::scalar(context)
         },
         kernels: &[Kernel::native(|context| {
-            let variable = variable(context, 0)?;
+            let variable = context.resource::<Variable>(0)?;
             let limit = context.attrs().int("limit")?;
             let mut before = None;
             variable.update(|value| {

@@ -278,6 +278,16 @@ def shuffled(case):
     case.run(graph.add("QueueSizeV2", queue))
 
 
+def by_name(case):
+    graph = case.graph
+    queue = graph.add("FIFOQueueV2", name="q", shared_name="q", capacity=3, **FIFO)
+    name = graph.add("FakeQueue", queue)
+    case.run(name)
+    case.do(graph.add("QueueEnqueue", name, [graph.const(1.0)]))
+    case.run(graph.add("QueueSizeV2", queue))
+    case.run(graph.add("QueueDequeue", name, component_types=["float"]))
+
+
 def by_priority(case):
     graph = case.graph
     queue = graph.add("PriorityQueueV2", name="q", component_types=["string"], shapes=[[]], capacity=4)
@@ -379,6 +389,7 @@ def types_that_differ(case):
 
 
 CASES = [
+    by_name,
     takers_wait_in_line, bringers_wait_in_line, closed_while_takers_wait, closed_while_bringers_wait, closed_and_cancelled,
     closed_with_many_waiting, too_few_left_when_closed, many_in_more_than_fits, deadlines, session_closed, another_part_fails,
     misfits, misfits_without_shapes, counts, makers_that_are_wrong, shared, shared_by_shufflers, shuffled, by_priority, padded,

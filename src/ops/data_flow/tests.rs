@@ -62,16 +62,24 @@ fn stacks_give_the_last_first() {
         let stack = Subject::new(&format!("Stack{version}"), size, attrs.clone());
         let push = |value: i32| stack.run(&format!("StackPush{version}"), &[scalar(value)], Attrs::new());
         let pop = || stack.run(&format!("StackPop{version}"), &[], attrs.clone());
+        // Stacks are numbered, in the process.
+        let says = |result, words: &str| {
+            let message = message(result);
+            assert!(
+                message.starts_with("Stack[subject_") && message.ends_with(words),
+                "{message}"
+            );
+        };
         assert_eq!((int(push(1)), int(push(2))), (1, 2));
         if !version.is_empty() {
-            assert_eq!(message(push(3)), "Stack[subject] overflowed its max_size (2)");
+            says(push(3), "] overflowed its max_size (2)");
         }
         assert_eq!((int(pop()), int(pop())), (2, 1));
-        assert_eq!(message(pop()), "Stack[subject] is empty when calling Pop().");
+        says(pop(), "] is empty when calling Pop().");
         stack
             .run(&format!("StackClose{version}"), &[], Attrs::new())
             .unwrap();
-        assert_eq!(message(pop()), "Stack[subject] has already been closed.");
+        says(pop(), "] has already been closed.");
     }
 }
 

@@ -119,11 +119,7 @@ fn fixed_tables_of_the_first_version() {
 
 #[test]
 fn mutable_tables_of_the_first_version() {
-    for op in [
-        "MutableHashTable",
-        "MutableHashTableOfTensors",
-        "MutableDenseHashTable",
-    ] {
+    for op in ["MutableHashTable", "MutableDenseHashTable"] {
         table(op)
             .node(
                 "insert",
@@ -160,10 +156,7 @@ fn tables_without_a_name() {
             NONE(),
         )
         .gives("found", vector(&[0.75f32, 9.0]));
-    for op in [
-        "AnonymousMutableDenseHashTable",
-        "AnonymousMutableHashTableOfTensors",
-    ] {
+    for op in ["AnonymousMutableDenseHashTable", "AnonymousMutableHashTable"] {
         table(op)
             .node(
                 "insert",

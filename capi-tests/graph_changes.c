@@ -136,6 +136,61 @@ static void handles(void) {
     printf(" %lld %lld\n", (long long)dims[0], (long long)dims[1]);
 }
 
+static void set_full_type(TF_Operation* operation, const void* bytes, size_t length) {
+    TF_Buffer* buffer = TF_NewBufferFromString(bytes, length);
+    TF_SetFullType(graph, operation, buffer);
+    TF_DeleteBuffer(buffer);
+}
+
+/* A product of a tensor of floats; then of an integer. */
+static void full_types(void) {
+    TF_Output x = float_constant(graph, "x", 3), y = unary(graph, "Neg", "y", x);
+    set_full_type(y.oper, "\x08\x03\x12\x08\x08\xe8\x07\x12\x03\x08\xc8\x01", 12);
+    print_graph(graph);
+    set_full_type(y.oper, "\x08\x03\x12\x03\x08\xcc\x01", 7);
+    print_graph(graph);
+    set_full_type(y.oper, "\xff\xff", 2);
+    print_graph(graph);
+    fetch("y", y);
+    TF_Buffer* def = exported(graph);
+    TF_Graph* copy = TF_NewGraph();
+    TF_ImportGraphDefOptions* options = TF_NewImportGraphDefOptions();
+    TF_GraphImportGraphDef(copy, def, options, fresh(status));
+    print_status("import", status);
+    TF_DeleteImportGraphDefOptions(options);
+    TF_DeleteBuffer(def);
+    print_graph(copy);
+    TF_Output parameters[] = {y};
+    TF_Function* function = TF_GraphToFunction(graph, "typed", 0, -1, NULL, 0, NULL, 1, parameters, NULL, NULL, NULL, fresh(status));
+    print_status("function", status);
+    TF_DeleteFunction(function);
+    set_full_type(y.oper, "", 0);
+    print_graph(graph);
+    TF_DeleteGraph(copy);
+}
+
+/* Ops whose outputs have a type by their definitions. */
+static void full_types_of_ops(void) {
+    TF_OperationDescription* description = TF_NewOperation(graph, "TensorListReserve", "list");
+    TF_AddInput(description, int_constant(graph, "shape", -1));
+    TF_AddInput(description, int_constant(graph, "count", 3));
+    TF_SetAttrType(description, "element_dtype", TF_FLOAT);
+    TF_Output list = finish(description);
+    unary(graph, "Identity", "same", list);
+    TF_OperationDescription* shape = TF_NewOperation(graph, "Shape", "extents");
+    TF_AddInput(shape, float_constant(graph, "x", 3));
+    finish(shape);
+    TF_Output element = float_constant(graph, "element", 1);
+    description = TF_NewOperation(graph, "TensorListPushBack", "longer");
+    TF_AddInput(description, list);
+    TF_AddInput(description, element);
+    finish(description);
+    description = TF_NewOperation(graph, "OptionalFromValue", "optional");
+    TF_AddInputList(description, &element, 1);
+    finish(description);
+    print_graph(graph);
+}
+
 IN_NEW_SESSION(controls)
 IN_NEW_SESSION(attributes)
 IN_NEW_SESSION(devices)
@@ -144,10 +199,12 @@ IN_NEW_SESSION(edge_of_another_type)
 IN_NEW_SESSION(locked)
 IN_NEW_SESSION(extending)
 IN_NEW_SESSION(handles)
+IN_NEW_SESSION(full_types)
+IN_NEW_SESSION(full_types_of_ops)
 
 static const Case CASES[] = {
     CASE(controls), CASE(attributes), CASE(devices), CASE(edges), CASE(edge_of_another_type),
-    CASE(locked),   CASE(extending),  CASE(handles),
+    CASE(locked),   CASE(extending),  CASE(handles), CASE(full_types), CASE(full_types_of_ops),
 };
 
 int main(int argc, char** argv) { return run_cases(argc, argv, CASES, N_ELEMENTS(CASES)); }

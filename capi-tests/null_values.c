@@ -159,6 +159,28 @@ static void* create(TF_OpKernelConstruction* construction) {
     return NULL;
 }
 
+TF_AbstractOp* made_abstract_op(void) {
+    TF_AbstractOp* op = TF_NewAbstractOp(TF_NewEagerExecutionContext(TFE_NewContextOptions(), made_status()));
+    TF_AbstractOpSetOpType(op, "Identity", made_status());
+    return op;
+}
+
+/* A function without parameters and results. */
+TF_AbstractFunction* made_abstract_function(void) {
+    TF_SetTracingImplementation("graphdef", made_status());
+    TF_ExecutionContext* traced = TF_CreateFunction("traced", made_status());
+    return TF_FinalizeFunction(traced, TF_NewOutputList(), made_status());
+}
+
+#ifdef WITH_AOT
+const FF_AotProgram* made_program(void) {
+    static const FF_AotProgram program;
+    return &program;
+}
+
+FF_AotModel* made_model(void) { return FF_AotModelNew(made_program(), NULL); }
+#endif
+
 static void compute(void* kernel, TF_OpKernelContext* context) {
     (void)kernel;
     kernel_context = context;

@@ -6,10 +6,15 @@
 #include <stdint.h>
 #include <tensorflow/c/c_api_experimental.h>
 #include <tensorflow/c/eager/c_api.h>
+#include <tensorflow/c/eager/c_api_unified_experimental.h>
 #include <tensorflow/c/env.h>
 #include <tensorflow/c/experimental/grappler/grappler.h>
 #include <tensorflow/c/kernels.h>
 #include <tensorflow/c/ops.h>
+
+#ifdef WITH_AOT
+#include <ferroflow/aot.h>
+#endif
 
 typedef struct {
     const char* function;
@@ -71,5 +76,12 @@ TFE_Context* made_context(void);
 TFE_TensorHandle* made_handle(void);
 TFE_Op* made_eager_op(void);
 TFE_TensorDebugInfo* made_debug_info(void);
+TF_AbstractOp* made_abstract_op(void);
+TF_AbstractFunction* made_abstract_function(void);
+#ifdef WITH_AOT
+/* A program of no version, and a model of it, which cannot run. */
+const FF_AotProgram* made_program(void);
+FF_AotModel* made_model(void);
+#endif
 
 #endif

@@ -24,7 +24,7 @@ PROGRAMS = [
     "status", "tensor", "tstring", "eager", "eager_calls", "eager_custom_devices",
     "eager_executors", "eager_handles", "eager_monitoring", "unified", "library", "graph_building", "operation", "attributes", "shapes", "import",
     "functions", "gradients", "while_loops", "graph_changes", "session", "old_session", "errors", "state",
-    "saved_model", "checkpoint", "custom_ops", "loop_kernels", "plugins", "reports", "env", "experimental", "sharing", "sharing_eager",
+    "saved_model", "checkpoint", "custom_ops", "kernel_nodes", "loop_kernels", "plugins", "reports", "env", "experimental", "sharing", "sharing_eager",
     "eager_reports", "stress", "threads",
 ]
 TEXT = "  text: "

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 """Writes a C program that calls every exported function with NULL for each pointer parameter, one at a time.
 
-    null_calls.py INCLUDE OUTPUT.c
+    null_calls.py INCLUDE OUTPUT.c [--aot]
 
-INCLUDE holds our headers. The other arguments are objects that capi-tests/null_values.c makes, new for each call; for types
+INCLUDE holds our headers; --aot takes the functions of libferroflow_aot.a, too, which must then be linked. The other arguments are objects that capi-tests/null_values.c makes, new for each call; for types
 that nothing makes they are NULL, too. Every function is also called with all its pointers at once NULL, and with none. The
 program (capi-tests/null_calls.c is its other half) runs each call in a process of its own and prints "!!" for each that
 does not end well.
@@ -53,8 +53,26 @@ MADE = {
     "TFE_Op": ("made_eager_op()", None),
     "TFE_TensorDebugInfo": ("made_debug_info()", None),
     "TFE_Executor": ("TFE_NewExecutor(0, 0, 0)", "TFE_NewExecutor"),
+    "TFE_OpAttrs": ("TFE_OpGetAttrs(made_eager_op())", None),
+    "TFE_MonitoringBuckets": ("TFE_MonitoringNewExponentialBuckets(1, 2, 3)", None),
+    "TF_ExecutionContext": ("TF_NewEagerExecutionContext(TFE_NewContextOptions(), made_status())", None),
+    "TF_AbstractTensor": ("TF_CreateAbstractTensorFromEagerTensor(made_handle(), made_status())", None),
+    "TF_AbstractOp": ("made_abstract_op()", None),
+    "TF_AbstractFunction": ("made_abstract_function()", None),
+    "TF_OutputList": ("TF_NewOutputList()", None),
+    "FF_AotProgram": ("made_program()", None),
+    "FF_AotModel": ("made_model()", "FF_AotModelNew"),
     "TFE_CancellationManager": ("TFE_NewCancellationManager()", "TFE_NewCancellationManager"),
 }
+# Metrics with so many labels, and their cells.
+for metric, most in [("Counter", 2), ("IntGauge", 2), ("BoolGauge", 2), ("StringGauge", 4), ("Sampler", 2)]:
+    for labels in range(most + 1):
+        buckets = "TFE_MonitoringNewExponentialBuckets(1, 2, 3), " if metric == "Sampler" else ""
+        texts = "".join(f', "l{label}"' for label in range(labels))
+        maker = f'TFE_MonitoringNew{metric}{labels}("/null", {buckets}made_status(), "d"{texts})'
+        MADE[f"TFE_Monitoring{metric}{labels}"] = (maker, None)
+    cell = f"TFE_MonitoringGetCell{metric}0({MADE[f'TFE_Monitoring{metric}0'][0]})"
+    MADE[f"TFE_Monitoring{metric}Cell"] = (cell, None)
 # Parameters that need more than their type says.
 SPECIAL = {
     ("TF_DeletePRunHandle", "handle"): 'strdup("x")',
@@ -69,7 +87,7 @@ INSIDE = {
 # Not called: TF_InitPlugin and the like are the plug-in's.
 NOT_OURS = {"TF_InitPlugin", "TF_InitKernel", "TF_InitGraph", "TF_InitProfiler", "SE_InitPlugin"}
 # May wait for good where nothing is NULL that has to be there.
-MAY_WAIT = {"TF_DequeueNamedTensor", "TFE_DequeueVariantTensor", "TFE_DequeueNamedTensorFromCtx"}
+MAY_WAIT = {"TF_DequeueNamedTensor", "TFE_DequeueVariantTensor", "TFE_DequeueNamedTensorFromCtx", "TF_IncNumDeferredOps"}
 
 
 def plain(text):
@@ -92,12 +110,12 @@ def split(parameters):
     return [part for part in parts if part not in ("", "void")]
 
 
-def functions(include):
+def functions(include, with_aot):
     """Returns {name: parameters} of all functions that the headers declare, and the names of types that are functions."""
     found, callbacks = {}, set()
     for header in sorted(include.rglob("*.h")):
-        if header.name == "aot.h":
-            continue  # of libferroflow_aot.a, which these programs do not link
+        if header.name == "aot.h" and not with_aot:
+            continue
         if "/cc/" in str(header):
             continue
         text = plain(header.read_text())
@@ -146,7 +164,7 @@ def value(function, parameter, known, callbacks):
         return '"x"' if stars == 1 and "const" in parameter else "texts()" if stars == 2 else "room()"
     if base == "TF_Output" and stars == 1:
         return "made_outputs()"
-    if stars == 1 and base.startswith(("TF_", "TFE_")) and base not in PLAIN:
+    if stars == 1 and base.startswith(("TF_", "TFE_", "FF_")) and base not in PLAIN:
         return "NULL"
     return "ones()" if stars == 1 and "const" in parameter else "arrays()" if stars == 2 and "const" in parameter else "room()"
 
@@ -154,17 +172,18 @@ def value(function, parameter, known, callbacks):
 # Structs that a program fills in or has filled in: room will do.
 PLAIN = {
     "TF_DataType", "TF_Output", "TF_Input", "TF_FileStatistics", "TF_ThreadOptions", "TF_AllocatorAttributes",
-    "TF_StringView", "TF_InputRange_Args",
+    "TF_StringView", "TF_InputRange_Args", "FF_AotOptions", "TFE_CancelCallback",
 }
 
 
 def main():
     """Writes the program."""
     include, output = pathlib.Path(sys.argv[1]), pathlib.Path(sys.argv[2])
-    found, callbacks = functions(include)
+    with_aot = "--aot" in sys.argv[3:]
+    found, callbacks = functions(include, with_aot)
     headers = sorted(str(path.relative_to(include)) for path in (include / "tensorflow/c").rglob("*.h"))
     lines = ["#define _GNU_SOURCE", "#include <dlfcn.h>", "#include <string.h>"]
-    lines += [f"#include <{header}>" for header in headers + ["ferroflow/ferroflow.h"]]
+    lines += [f"#include <{header}>" for header in headers + ["ferroflow/ferroflow.h", "ferroflow/aot.h"]]
     lines += ["", '#include "null_values.h"', ""]
     rows, unmade = [], set()
     for name, parameters in sorted(found.items()):

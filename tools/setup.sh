@@ -19,6 +19,8 @@ TEST=(
     python3-venv   # the reference, and scripts that compare with it
     python3-pip
     libclang-22-dev # binds the C headers back to Rust
+    libprotobuf-dev # a program with it and with the library
+    protobuf-compiler
     valgrind       # memory checks of the C tests
 )
 

@@ -96,6 +96,11 @@ void print_node_def(const void* data, size_t length) {
         print_text(&node);
     }
     print_attrs(fields_of(data, length), 5);
+    for (node = fields_of(data, length); next_field(&node);) {
+        if (node.field != 7 || !node.bytes) continue;
+        printf(" full type ");
+        print_hex(node.bytes, node.length);
+    }
     printf("%s\n", node.broken ? " BROKEN" : "");
 }
 

@@ -10,6 +10,7 @@ use crate::graph::{GraphState, TF_Graph, state};
 use crate::guard::{guard, quiet};
 use crate::operation::{TF_Input, TF_Operation, TF_Output};
 use ff_op::{Attrs, NodeInfo};
+use ff_proto::{FullTypeDef, Message};
 use ff_tensor::{Result, ensure, status};
 use std::sync::Arc;
 
@@ -83,13 +84,20 @@ pub extern "C" fn TF_ClearAttr(
     });
 }
 
-/// Takes note of a serialized full type. It has no effect here.
+/// Gives an operation a full type, a serialized `FullTypeDef`: exports and copies have it. Other bytes give an empty one.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_SetFullType(
-    _graph: Handle<TF_Graph>,
-    _op: Handle<TF_Operation>,
-    _full_type_proto: Option<&TF_Buffer>,
+    graph: Handle<TF_Graph>,
+    op: Handle<TF_Operation>,
+    full_type_proto: Option<&TF_Buffer>,
 ) {
+    quiet((), || {
+        let state = state(graph)?;
+        let id = state.node_of(op)?;
+        let full_type = FullTypeDef::decode(given(full_type_proto, "full_type_proto")?.bytes()?);
+        state.lock().give_full_type(id, full_type.unwrap_or_default());
+        Ok(())
+    });
 }
 
 /// Asks for another device for an operation.

@@ -5,10 +5,12 @@ use crate::datatype::{TF_DataType, data_type};
 use crate::ffi::{Enum, Text, given_box, given_mut};
 use crate::guard::{guard, quiet};
 use crate::kernel_construction::TF_OpKernelConstruction;
-use crate::kernel_context::{Placed, TF_OpKernelContext, run};
+use crate::kernel_context::{OfNode, Placed, TF_OpKernelContext, run};
 use crate::kernel_waiting::Waiting;
 use crate::plugged_device;
-use ff_op::{AsyncKernelContext, DynKernel, KernelContext, KernelInstance, KernelRecord, NodeInfo};
+use ff_op::{
+    AsyncKernelContext, DynKernel, InputNames, KernelContext, KernelInstance, KernelRecord, NodeInfo,
+};
 use ff_ops::registry;
 use ff_proto::KernelDef;
 use ff_tensor::{DataType, Result, Status, bail, status};
@@ -130,7 +132,7 @@ pub extern "C" fn TF_RunAsyncOpKernelDoneCallback(done: Option<Box<TF_AsyncOpKer
                 *done.lock() = true;
                 changed.notify_all();
             }
-            Some(Done::Ends(waiting)) => waiting.finish(),
+            Some(Done::Ends(waiting)) => waiting.deferred().finish(waiting),
             None => {}
         }
         Ok(())
@@ -291,8 +293,9 @@ impl CKernel {
 }
 
 impl DynKernel for CKernel {
-    fn create(&self, node: &NodeInfo) -> Result<Arc<dyn KernelInstance>> {
-        let mut construction = TF_OpKernelConstruction::new(node);
+    fn create(&self, node: &NodeInfo, inputs: InputNames) -> Result<Arc<dyn KernelInstance>> {
+        let input_names: Arc<[String]> = inputs().into();
+        let mut construction = TF_OpKernelConstruction::new(node, &input_names);
         let state = match self.functions.create {
             // SAFETY: the construction lives for the call, and C vouches that its function takes it.
             Some(create) => unsafe { create(&raw mut construction) },
@@ -301,7 +304,10 @@ impl DynKernel for CKernel {
         let instance = Instance {
             functions: self.functions,
             state,
-            placed: self.placed(node),
+            of_node: OfNode {
+                input_names,
+                device: self.placed(node),
+            },
         };
         match construction.failure() {
             Some(error) => Err(error),
@@ -318,7 +324,7 @@ impl DynKernel for CKernel {
 struct Instance {
     functions: Functions,
     state: *mut c_void,
-    placed: Option<Placed>,
+    of_node: OfNode,
 }
 
 // SAFETY: C vouches that its functions may be called on any thread, also at the same time.
@@ -329,11 +335,11 @@ unsafe impl Sync for Instance {}
 impl KernelInstance for Instance {
     fn run(&self, context: &mut KernelContext) -> Result<()> {
         match self.functions.compute {
-            Compute::Now(Some(compute)) => run(context, self.placed.clone(), |view| {
+            Compute::Now(Some(compute)) => run(context, self.of_node.clone(), |view| {
                 // SAFETY: the context lives for the call, and C vouches that its function takes it.
                 unsafe { compute(self.state, view) };
             }),
-            Compute::Later(Some(compute)) => run(context, self.placed.clone(), |view| {
+            Compute::Later(Some(compute)) => run(context, self.of_node.clone(), |view| {
                 let done = Arc::new((Mutex::new(false), Condvar::new()));
                 let callback = Box::new(TF_AsyncOpKernelDoneCallback(Done::Awaited(done.clone())));
                 // SAFETY: the context lives until the callback is run, and C vouches that its function takes it.
@@ -360,7 +366,7 @@ impl KernelInstance for Instance {
             let error = status!(Internal, "{} cannot wait", context.node.describe());
             return context.finish(Err(error));
         };
-        let mut waiting = Waiting::new(context, self.placed.clone());
+        let mut waiting = Waiting::new(context, self.of_node.clone());
         let view = waiting.view();
         let callback = Box::new(TF_AsyncOpKernelDoneCallback(Done::Ends(waiting)));
         // SAFETY: the callback keeps what the context points at, and C vouches that its function takes both.

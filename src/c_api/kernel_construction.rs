@@ -14,17 +14,23 @@ use ff_proto::NodeDef;
 use ff_tensor::{Result, Status, ensure, status};
 use std::ffi::{c_char, c_int, c_uchar, c_void};
 use std::ptr::null_mut;
+use std::sync::Arc;
 
 /// What a kernel sees of its node when it is made; valid during that call, on its thread.
 pub struct TF_OpKernelConstruction {
     node: *const NodeInfo,
+    input_names: Arc<[String]>,
     failure: Option<Status>,
 }
 
 impl TF_OpKernelConstruction {
-    /// The view of a node.
-    pub fn new(node: &NodeInfo) -> TF_OpKernelConstruction {
-        TF_OpKernelConstruction { node, failure: None }
+    /// The view of a node, which reads and waits for nodes of these names.
+    pub fn new(node: &NodeInfo, input_names: &Arc<[String]>) -> TF_OpKernelConstruction {
+        TF_OpKernelConstruction {
+            node,
+            input_names: input_names.clone(),
+            failure: None,
+        }
     }
 
     /// What the kernel reported.
@@ -63,18 +69,20 @@ pub extern "C" fn TF_OpKernelConstruction_Failure(
     }
 }
 
-/// The node as a serialized `NodeDef`, without inputs. Free the buffer with `TF_DeleteBuffer`; NULL on an error.
+/// The node as a serialized `NodeDef`. Free the buffer with `TF_DeleteBuffer`; NULL on an error.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_OpKernelConstruction_GetNodeDef(
     ctx: Option<&mut TF_OpKernelConstruction>,
     status: Option<&mut TF_Status>,
 ) -> Option<Box<TF_Buffer>> {
     guard(status, || {
-        let node = given_mut(ctx, "ctx")?.node();
+        let ctx = given_mut(ctx, "ctx")?;
+        let node = ctx.node();
         let attrs = node.attrs.iter();
         let def = NodeDef {
             name: node.name.clone(),
             op: node.op_name().to_string(),
+            input: ctx.input_names.to_vec(),
             device: node.device.clone(),
             attr: attrs
                 .map(|(name, value)| (name.to_string(), value.to_proto()))

@@ -6,6 +6,7 @@ use crate::datatype::{TF_DataType, data_type, to_c};
 use crate::ffi::{Array, Enum, Out, Text, c_count, given, given_mut, put};
 use crate::guard::{guard, quiet};
 use crate::kernel_builder::failure_of;
+use crate::kernel_deferred::Deferred;
 use crate::kernel_rendezvous::Meeting;
 use crate::plugged_device::PluggedDevice;
 use crate::tensor::{TF_AllocatorAttributes, TF_Tensor, shape_of};
@@ -21,9 +22,19 @@ pub struct TF_OpKernelContext {
     context: *mut KernelContext<'static>,
     outputs: Vec<Option<Tensor>>,
     failure: Option<Status>,
-    device: Option<Placed>,
+    of_node: OfNode,
+    deferred: Arc<Deferred>,
     meeting: Option<Box<Meeting>>,
     turn: LoopTurn,
+}
+
+/// What a kernel keeps of its node besides what every kernel does.
+#[derive(Clone)]
+pub(crate) struct OfNode {
+    /// The names of its inputs and of what it waits for.
+    pub input_names: Arc<[String]>,
+    /// Where it runs; none for a CPU.
+    pub device: Option<Placed>,
 }
 
 /// Where a kernel of a plugged device runs, and which of its inputs and outputs are in memory of the host all the same.
@@ -40,11 +51,12 @@ pub(crate) struct Placed {
 /// Runs a kernel of C on a context, then takes its outputs and its failure over.
 pub(crate) fn run(
     context: &mut KernelContext,
-    device: Option<Placed>,
+    of_node: OfNode,
     compute: impl FnOnce(*mut TF_OpKernelContext),
 ) -> Result<()> {
-    let mut view = TF_OpKernelContext::new((context as *mut KernelContext).cast(), device);
+    let mut view = TF_OpKernelContext::new((context as *mut KernelContext).cast(), of_node);
     compute(&raw mut view);
+    view.deferred.clone().wait();
     for (index, tensor) in view.results()?.into_iter().enumerate() {
         context.set_output(index, tensor)?;
     }
@@ -53,17 +65,28 @@ pub(crate) fn run(
 
 impl TF_OpKernelContext {
     /// The view of a context, which must stay where it is while C uses the view.
-    pub(crate) fn new(context: *mut KernelContext<'static>, device: Option<Placed>) -> TF_OpKernelContext {
+    pub(crate) fn new(context: *mut KernelContext<'static>, of_node: OfNode) -> TF_OpKernelContext {
         // SAFETY: the caller's context is there.
         let count = unsafe { (*context).num_outputs() };
         TF_OpKernelContext {
             context,
             outputs: vec![None; count],
             failure: None,
-            device,
+            of_node,
+            deferred: Arc::default(),
             meeting: None,
             turn: LoopTurn::current(),
         }
+    }
+
+    /// The name of an input, or of what the node waits for.
+    pub(crate) fn input_name(&self, index: usize) -> Option<&str> {
+        self.of_node.input_names.get(index).map(String::as_str)
+    }
+
+    /// Work that goes on after the kernel has returned.
+    pub(crate) fn deferred(&self) -> &Arc<Deferred> {
+        &self.deferred
     }
 
     /// Keeps what C code uses as the step's rendezvous; the first one stays.
@@ -74,13 +97,13 @@ impl TF_OpKernelContext {
 
     /// The device whose memory an input is in; none for memory of the host.
     fn device_of_input(&self, index: usize) -> Option<&Arc<PluggedDevice>> {
-        let placed = self.device.as_ref()?;
+        let placed = self.of_node.device.as_ref()?;
         (!placed.host_inputs.get(index)?).then_some(&placed.device)
     }
 
     /// The device whose memory an output is in; none for memory of the host.
     fn device_of_output(&self, index: usize) -> Option<&Arc<PluggedDevice>> {
-        let placed = self.device.as_ref()?;
+        let placed = self.of_node.device.as_ref()?;
         (!placed.host_outputs.get(index)?).then_some(&placed.device)
     }
 
@@ -91,7 +114,7 @@ impl TF_OpKernelContext {
 
     /// The stream of the device that the kernel runs on, if a plug-in brought it.
     pub(crate) fn stream(&self) -> Option<*mut c_void> {
-        self.device.as_ref().map(|placed| placed.device.stream())
+        self.of_node.device.as_ref().map(|placed| placed.device.stream())
     }
 
     /// What the kernel computed, or its failure. INTERNAL when an output is missing.
@@ -99,7 +122,7 @@ impl TF_OpKernelContext {
         if let Some(error) = self.failure.take() {
             return Err(error);
         }
-        if let Some(placed) = &self.device {
+        if let Some(placed) = &self.of_node.device {
             placed.device.wait()?;
         }
         let outputs = std::mem::take(&mut self.outputs).into_iter().enumerate();
@@ -309,7 +332,7 @@ pub extern "C" fn TF_IsHostMemoryInput(
     guard(status, || {
         let ctx = given_mut(ctx, "ctx")?;
         let index = ctx.input_index(i)?;
-        Ok(ctx.device.is_some() && ctx.device_of_input(index).is_none())
+        Ok(ctx.of_node.device.is_some() && ctx.device_of_input(index).is_none())
     })
 }
 
@@ -323,7 +346,7 @@ pub extern "C" fn TF_IsHostMemoryOutput(
     guard(status, || {
         let ctx = given_mut(ctx, "ctx")?;
         let index = ctx.output_index(i)?;
-        Ok(ctx.device.is_some() && ctx.device_of_output(index).is_none())
+        Ok(ctx.of_node.device.is_some() && ctx.device_of_output(index).is_none())
     })
 }
 
@@ -397,7 +420,7 @@ pub extern "C" fn TF_ForwardInputOrAllocateOutput(
         let mut found = None;
         for &candidate in candidates {
             let input = ctx.input_index(candidate)?;
-            if ctx.device.is_some() {
+            if ctx.of_node.device.is_some() {
                 continue;
             }
             if let Some(tensor) = ctx.context_mut().forward_as(input, dtype, &shape) {
@@ -434,7 +457,7 @@ pub extern "C" fn TF_AllocateTemp(
         let ctx = given_mut(context, "context")?;
         let (dtype, shape) = (data_type(dtype), shape_of(dims, num_dims)?);
         let on_host = alloc_attrs.is_some_and(|attrs| attrs.on_host != 0);
-        let tensor = match &ctx.device {
+        let tensor = match &ctx.of_node.device {
             Some(placed) if !on_host && dtype.is_plain() => placed.device.tensor(dtype, shape)?,
             _ => ctx.context().allocate(dtype, shape)?,
         };

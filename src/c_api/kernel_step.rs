@@ -77,13 +77,18 @@ pub extern "C" fn TF_GetResourceMgrDefaultContainerName(
     TF_StringView::of(DEFAULT_CONTAINER)
 }
 
-/// The name of an input as the node's definition has it: not known to kernels here, and so empty.
+/// The name of an input as the node's definition has it: `node`, `node:1`; then come `^node` for what it waits for. A value
+/// that the run was given has the name of an argument, `_arg_node_0_0`, and one of a call without a graph is `dummy_input`.
+/// Empty when there is no such input. Valid as long as the kernel.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_GetOpKernelRequestedInput(
-    _ctx: Option<&mut TF_OpKernelContext>,
-    _index: usize,
+    ctx: Option<&mut TF_OpKernelContext>,
+    index: usize,
 ) -> TF_StringView {
-    TF_StringView::EMPTY
+    quiet(TF_StringView::EMPTY, || {
+        let name = given_mut(ctx, "ctx")?.input_name(index);
+        Ok(name.map_or(TF_StringView::EMPTY, TF_StringView::of))
+    })
 }
 
 /// Writes the functions of the graph as a serialized `FunctionDefLibrary` into an empty buffer. INVALID_ARGUMENT unless it is
@@ -125,11 +130,3 @@ pub extern "C" fn TF_GetStream(
         None => bail!(Unimplemented, "The device has no stream"),
     })
 }
-
-/// Notes that work goes on after the kernel has returned. A CPU has no such work.
-#[unsafe(no_mangle)]
-pub extern "C" fn TF_IncNumDeferredOps(_context: Option<&mut TF_OpKernelContext>) {}
-
-/// Notes that such work has ended.
-#[unsafe(no_mangle)]
-pub extern "C" fn TF_DecNumDeferredOps(_context: Option<&mut TF_OpKernelContext>) {}

@@ -1,6 +1,7 @@
 //! A run of an asynchronous kernel of C: what its context points at, kept until the kernel says that it is done.
 
-use crate::kernel_context::{Placed, TF_OpKernelContext};
+use crate::kernel_context::{OfNode, TF_OpKernelContext};
+use crate::kernel_deferred::Deferred;
 use ff_op::{AsyncKernelContext, KernelContext, KernelHost, NodeInfo, Prepared, Value};
 use ff_tensor::{Result, Tensor};
 use std::sync::Arc;
@@ -27,7 +28,7 @@ pub struct Waiting {
 
 impl Waiting {
     /// Takes a node's run over.
-    pub fn new(run: AsyncKernelContext, device: Option<Placed>) -> Waiting {
+    pub fn new(run: AsyncKernelContext, of_node: OfNode) -> Waiting {
         let outputs = (0..run.node.output_types.len())
             .map(|_| Value::default())
             .collect();
@@ -50,7 +51,7 @@ impl Waiting {
             &*borrowed.host,
         ));
         Waiting {
-            view: Box::new(TF_OpKernelContext::new(&raw mut *context, device)),
+            view: Box::new(TF_OpKernelContext::new(&raw mut *context, of_node)),
             context,
             owned,
             done: run.done,
@@ -60,6 +61,11 @@ impl Waiting {
     /// What C sees; it stays where it is.
     pub fn view(&mut self) -> *mut TF_OpKernelContext {
         &raw mut *self.view
+    }
+
+    /// The work that the kernel announced.
+    pub fn deferred(&self) -> Arc<Deferred> {
+        self.view.deferred().clone()
     }
 
     /// Ends the run with what the kernel has set.

@@ -1,5 +1,6 @@
 //! A graph, a node, a function library as their messages.
 
+use crate::full_types::full_type_of;
 use crate::{FunctionLibrary, Graph, Node, NodeId};
 use ff_proto::{AttrValue, FunctionDefLibrary, GradientDef, GraphDef, NodeDef, attr_value};
 
@@ -17,7 +18,7 @@ pub fn export_graph_def(graph: &Graph) -> GraphDef {
 }
 
 /// The inputs of a node as messages name them: `node`, `node:1`, then `^node` in order of names.
-pub(crate) fn input_names(graph: &Graph, node: &Node) -> Vec<String> {
+pub fn input_names(graph: &Graph, node: &Node) -> Vec<String> {
     let name = |id: NodeId| graph.get(id).map_or("", |node| node.info.name.as_str());
     let mut names: Vec<String> = node
         .inputs
@@ -47,6 +48,7 @@ pub fn export_node_def(graph: &Graph, node: &Node) -> NodeDef {
             .iter()
             .filter_map(|(name, _)| Some((name.to_string(), export_attr(graph, node, name)?)))
             .collect(),
+        experimental_type: full_type_of(graph, node),
         ..NodeDef::default()
     }
 }

@@ -6,7 +6,7 @@
 use crate::FunctionLibrary;
 use crate::name_index::NameIndex;
 use ff_op::{HandleShapes, NodeInfo, OutputRef, Registry, Shapes};
-use ff_proto::{TensorProto, VersionDef};
+use ff_proto::{FullTypeDef, TensorProto, VersionDef};
 use ff_tensor::{PartialShape, Result, ensure, status};
 use rustc_hash::{FxHashMap, FxHashSet};
 use smallvec::SmallVec;
@@ -54,6 +54,8 @@ pub struct Graph {
     by_name: NameIndex,
     /// Values of imported constants in the form that they came in, where an export would choose another.
     given_values: FxHashMap<NodeId, Arc<TensorProto>>,
+    /// Full types that were given to nodes.
+    given_full_types: FxHashMap<NodeId, Arc<FullTypeDef>>,
     /// Versions of producer and consumers, as in the GraphDef.
     pub versions: VersionDef,
     /// Whether ops that were added at run time must have a shape function: a client's graph asks for it.
@@ -78,6 +80,7 @@ impl Graph {
             nodes: Vec::new(),
             by_name: NameIndex::default(),
             given_values: FxHashMap::default(),
+            given_full_types: FxHashMap::default(),
             versions,
             requires_shape_functions: false,
         }
@@ -238,6 +241,16 @@ impl Graph {
         self.given_values.get(&id).map(|value| &**value)
     }
 
+    /// Gives a node a full type, for exports.
+    pub fn give_full_type(&mut self, id: NodeId, full_type: FullTypeDef) {
+        self.given_full_types.insert(id, Arc::new(full_type));
+    }
+
+    /// The full type that a node was given.
+    pub(crate) fn given_full_type(&self, id: NodeId) -> Option<&FullTypeDef> {
+        self.given_full_types.get(&id).map(|full_type| &**full_type)
+    }
+
     /// Moves an input to another source.
     pub fn replace_input(&mut self, id: NodeId, index: usize, source: OutputRef) -> Result<()> {
         self.output_type(source)?;
@@ -286,6 +299,7 @@ impl Graph {
             let Some(node) = self.nodes.pop() else { break };
             self.by_name.remove(&node.info.name, self.nodes.len() as NodeId);
             self.given_values.remove(&(self.nodes.len() as NodeId));
+            self.given_full_types.remove(&(self.nodes.len() as NodeId));
             read.extend(node.inputs.iter().copied().filter(|input| is_kept(input.node)));
             waited_for.extend(node.control_inputs.iter().copied().filter(|&id| is_kept(id)));
         }

@@ -289,6 +289,9 @@ impl Importer<'_> {
         if let Some(value) = given_value {
             self.graph.keep_given_value(id, value);
         }
+        if let Some(full_type) = &def.full_type {
+            self.graph.give_full_type(id, (**full_type).clone());
+        }
         match output_shapes {
             Some(shapes) => self.refine(id, &shapes),
             None => Ok(()),

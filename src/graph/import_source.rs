@@ -4,7 +4,7 @@
 //! table of attributes, most of which is thrown away again. [`read`] leaves texts where they are, and attributes
 //! encoded until their node is added. What is not a node is decoded as usual.
 
-use ff_proto::{AttrValue, Bytes, GraphDef, Message, NodeDef};
+use ff_proto::{AttrValue, Bytes, FullTypeDef, GraphDef, Message, NodeDef};
 use ff_tensor::{Result, Status, status};
 use prost::encoding::{DecodeContext, WireType, decode_key, decode_varint, skip_field};
 use smallvec::SmallVec;
@@ -22,6 +22,8 @@ pub struct NodeSource<'a> {
     pub input: SmallVec<[&'a str; 2]>,
     /// Its attributes, by name and without repetition.
     pub attr: SmallVec<[(&'a str, AttrSource<'a>); 1]>,
+    /// Its full type; few nodes have one.
+    pub full_type: Option<Box<FullTypeDef>>,
 }
 
 /// An attribute's value.
@@ -68,6 +70,7 @@ impl<'a> From<&'a NodeDef> for NodeSource<'a> {
             device: &def.device,
             input: def.input.iter().map(String::as_str).collect(),
             attr: def.attr.iter().map(attr).collect(),
+            full_type: def.experimental_type.clone().map(Box::new),
         }
     }
 }
@@ -88,6 +91,7 @@ const OP: u32 = 2;
 const INPUT: u32 = 3;
 const DEVICE: u32 = 4;
 const ATTR: u32 = 5;
+const FULL_TYPE: u32 = 7;
 const KEY: u32 = 1;
 const VALUE: u32 = 2;
 
@@ -113,6 +117,7 @@ fn node<'a>(message: &'a Bytes, bytes: &'a [u8]) -> Result<NodeSource<'a>> {
         device: "",
         input: SmallVec::new(),
         attr: SmallVec::new(),
+        full_type: None,
     };
     fields(bytes, |number, content, record| {
         match (number, content) {
@@ -121,6 +126,10 @@ fn node<'a>(message: &'a Bytes, bytes: &'a [u8]) -> Result<NodeSource<'a>> {
             (INPUT, Content::Bytes(bytes)) => node.input.push(text(bytes)?),
             (DEVICE, Content::Bytes(bytes)) => node.device = text(bytes)?,
             (ATTR, Content::Bytes(bytes)) => node.attr.push(entry(message, bytes)?),
+            (FULL_TYPE, Content::Bytes(bytes)) => {
+                let full_type = node.full_type.get_or_insert_default();
+                full_type.merge(bytes).map_err(|_| invalid())?;
+            }
             // Nothing that an import looks at; decoded to find out whether it is well-formed.
             _ => NodeDef::default().merge(record).map_err(|_| invalid())?,
         }

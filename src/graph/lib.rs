@@ -3,6 +3,7 @@
 mod builder;
 mod device_spec;
 mod export;
+mod full_types;
 mod function_text;
 mod functions;
 mod gradient_functions;
@@ -32,7 +33,7 @@ mod while_loop;
 
 pub use builder::{NodeBuilder, called_by_name, lone_node};
 pub use device_spec::DeviceSpec;
-pub use export::{export_attr, export_graph_def, export_library, export_node_def};
+pub use export::{export_attr, export_graph_def, export_library, export_node_def, input_names};
 pub use function_text::function_text;
 pub use functions::{FunctionBody, signature_of};
 pub use gradients::add_gradients;

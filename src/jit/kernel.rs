@@ -6,8 +6,8 @@ use crate::watch::Watch;
 use ff_graph::FunctionBody;
 use ff_hlo::{ArrayShape, Builder, Program};
 use ff_op::{
-    Callable, DynKernel, FunctionHost, KernelContext, KernelHost, KernelInstance, KernelRecord, NodeInfo,
-    OpRecord, RunOneHost,
+    Callable, DynKernel, FunctionHost, InputNames, KernelContext, KernelHost, KernelInstance, KernelRecord,
+    NodeInfo, OpRecord, RunOneHost,
 };
 use ff_platform::vlog;
 use ff_proto::OpDef;
@@ -101,7 +101,7 @@ pub(crate) fn record(kernel: ClusterKernel) -> OpRecord {
 }
 
 impl DynKernel for ClusterKernel {
-    fn create(&self, _node: &NodeInfo) -> Result<Arc<dyn KernelInstance>> {
+    fn create(&self, _node: &NodeInfo, _inputs: InputNames) -> Result<Arc<dyn KernelInstance>> {
         Ok(Arc::new(ClusterKernel(self.0.clone())))
     }
 

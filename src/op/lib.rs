@@ -46,9 +46,9 @@ pub use monitor::{Done, Monitor, Outcome};
 pub use node::{NodeInfo, Types};
 pub use op_def_builder::OpDefBuilder;
 pub use record::{
-    AsyncFn, AttemptFn, CalledFn, DynKernel, DynShapeFn, Effects, Gradient, GradientFn, Kernel, KernelBody,
-    KernelInstance, KernelRecord, LowerFn, NativeFn, Op, OpRecord, PrepareContext, PrepareFn, Prepared,
-    ShapeFn,
+    AsyncFn, AttemptFn, CalledFn, DynKernel, DynShapeFn, Effects, Gradient, GradientFn, InputNames, Kernel,
+    KernelBody, KernelInstance, KernelRecord, LowerFn, NativeFn, Op, OpRecord, PrepareContext, PrepareFn,
+    Prepared, ShapeFn,
 };
 pub use registry::Registry;
 pub use rendezvous::{Received, Rendezvous};

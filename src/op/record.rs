@@ -199,10 +199,13 @@ impl Op {
 /// A shape function given at run time.
 pub type DynShapeFn = Arc<dyn Fn(&mut ShapeContext) -> Result<()> + Send + Sync>;
 
+/// Gives the names of a node's inputs and control inputs, as its message has them.
+pub type InputNames<'a> = &'a dyn Fn() -> Vec<String>;
+
 /// A kernel given at run time: an instance is made for each node and lives as long as its session.
 pub trait DynKernel: Send + Sync {
-    /// Makes the instance for a node.
-    fn create(&self, node: &NodeInfo) -> Result<Arc<dyn KernelInstance>>;
+    /// Makes the instance for a node. `inputs` gives the names of what it reads and waits for, as its message has them.
+    fn create(&self, node: &NodeInfo, inputs: InputNames) -> Result<Arc<dyn KernelInstance>>;
 
     /// Whether instances keep state, which then belongs to the session under the node's name. One that does not is made
     /// anew for each plan.

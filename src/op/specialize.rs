@@ -5,9 +5,9 @@
 //! ([`Specialization::fits`]) and runs.
 
 use crate::{
-    AsyncFn, AsyncKernelContext, AttemptFn, FunctionHost, HandleShapes, KernelBody, KernelContext,
-    KernelHost, KernelInstance, KernelRecord, LowerContext, LowerFn, NativeFn, NodeInfo, PrepareContext,
-    Prepared, Relay, ShapeContext, ShapeHost, Value,
+    AsyncFn, AsyncKernelContext, AttemptFn, FunctionHost, HandleShapes, InputNames, KernelBody,
+    KernelContext, KernelHost, KernelInstance, KernelRecord, LowerContext, LowerFn, NativeFn, NodeInfo,
+    PrepareContext, Prepared, Relay, ShapeContext, ShapeHost, Value,
 };
 use ff_hlo::{ArrayShape, Builder, Program};
 use ff_tensor::{DataType, PartialShape, Result, Shape, Tensor, status};
@@ -56,6 +56,18 @@ impl Executable {
         constants: &[Option<Tensor>],
         host: &dyn KernelHost,
     ) -> Result<Executable> {
+        let inputs = || vec!["dummy_input".to_string(); constants.len()];
+        Executable::with_input_names(node, device, constants, &inputs, host)
+    }
+
+    /// As [`Executable::new`], for a node of a graph, whose inputs have names.
+    pub fn with_input_names(
+        node: Arc<NodeInfo>,
+        device: &str,
+        constants: &[Option<Tensor>],
+        inputs: InputNames,
+        host: &dyn KernelHost,
+    ) -> Result<Executable> {
         let kernel = node
             .op
             .kernel_for(&node, device)
@@ -80,11 +92,12 @@ impl Executable {
                 }
             },
             KernelRecord::Dynamic { kernel, .. } if !kernel.keeps_state() => {
-                Body::Instance(kernel.create(&node)?)
+                Body::Instance(kernel.create(&node, inputs)?)
             }
             KernelRecord::Dynamic { kernel, .. } => {
                 let mut make = || {
-                    let instance: Arc<dyn Any + Send + Sync> = Arc::new(Instance(kernel.create(&node)?));
+                    let instance: Arc<dyn Any + Send + Sync> =
+                        Arc::new(Instance(kernel.create(&node, inputs)?));
                     Ok(instance)
                 };
                 let state = host.node_state(&node.name, &mut make)?;

@@ -551,9 +551,13 @@ impl<'a> Assembly<'a> {
         }
         let executable = match self.earlier.and_then(|earlier| earlier.of(&node.info)) {
             Some(earlier) => earlier.executable.clone(),
-            None => Executable::new(node.info.clone(), kind_for(&node.info), &constants, host)
-                .map(Arc::new)
-                .map_err(|error| crate::step::at_node(error, &node.info))?,
+            None => {
+                let names = || ff_graph::input_names(self.graph, node);
+                let kind = kind_for(&node.info);
+                Executable::with_input_names(node.info.clone(), kind, &constants, &names, host)
+                    .map(Arc::new)
+                    .map_err(|error| crate::step::at_node(error, &node.info))?
+            }
         };
         Ok(Instruction {
             executable,

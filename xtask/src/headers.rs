@@ -247,6 +247,7 @@ const HEADERS: &[Header] = &[
             "kernel_construction",
             "kernel_context",
             "kernel_step",
+            "kernel_deferred",
             "kernel_rendezvous",
         ],
         exclude: &["TF_RendezvousThunk"],

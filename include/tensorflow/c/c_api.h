@@ -1577,7 +1577,7 @@ void TF_ClearAttr(TF_Graph *graph,
                   TF_Status *status);
 
 /**
- * Takes note of a serialized full type. It has no effect here.
+ * Gives an operation a full type, a serialized `FullTypeDef`: exports and copies have it. Other bytes give an empty one.
  */
 TF_CAPI_EXPORT extern
 void TF_SetFullType(TF_Graph *graph,

@@ -193,7 +193,7 @@ TF_CAPI_EXPORT extern void TF_DeleteKernelBuilder(TF_KernelBuilder *builder);
 TF_CAPI_EXPORT extern void TF_OpKernelConstruction_Failure(TF_OpKernelConstruction *ctx, TF_Status *status);
 
 /**
- * The node as a serialized `NodeDef`, without inputs. Free the buffer with `TF_DeleteBuffer`; NULL on an error.
+ * The node as a serialized `NodeDef`. Free the buffer with `TF_DeleteBuffer`; NULL on an error.
  */
 TF_CAPI_EXPORT extern
 TF_Buffer *TF_OpKernelConstruction_GetNodeDef(TF_OpKernelConstruction *ctx,
@@ -536,9 +536,13 @@ TF_CAPI_EXPORT extern TF_StringView TF_GetOpKernelName(TF_OpKernelContext *ctx);
 TF_CAPI_EXPORT extern TF_StringView TF_GetResourceMgrDefaultContainerName(TF_OpKernelContext *ctx);
 
 /**
- * The name of an input as the node's definition has it: not known to kernels here, and so empty.
+ * The name of an input as the node's definition has it: `node`, `node:1`; then come `^node` for what it waits for. A value
+ * that the run was given has the name of an argument, `_arg_node_0_0`, and one of a call without a graph is `dummy_input`.
+ * Empty when there is no such input. Valid as long as the kernel.
  */
-TF_CAPI_EXPORT extern TF_StringView TF_GetOpKernelRequestedInput(TF_OpKernelContext *ctx, size_t index);
+TF_CAPI_EXPORT extern
+TF_StringView TF_GetOpKernelRequestedInput(TF_OpKernelContext *ctx,
+                                           size_t index);
 
 /**
  * Writes the functions of the graph as a serialized `FunctionDefLibrary` into an empty buffer. INVALID_ARGUMENT unless it is
@@ -564,12 +568,14 @@ void TF_GetSerializedConfigProto(TF_OpKernelContext *ctx,
 TF_CAPI_EXPORT extern SP_Stream TF_GetStream(TF_OpKernelContext *ctx, TF_Status *status);
 
 /**
- * Notes that work goes on after the kernel has returned. A CPU has no such work.
+ * Announces work that goes on after the kernel has returned. The step ends, and the context lives, until as many calls of
+ * `TF_DecNumDeferredOps` have said that such work has ended. Any thread may call it.
  */
-TF_CAPI_EXPORT extern void TF_IncNumDeferredOps(TF_OpKernelContext *context);
+TF_CAPI_EXPORT extern
+void TF_IncNumDeferredOps(TF_OpKernelContext *context);
 
 /**
- * Notes that such work has ended.
+ * Says that work that was announced has ended; the context must not be used after the last. Any thread may call it.
  */
 TF_CAPI_EXPORT extern void TF_DecNumDeferredOps(TF_OpKernelContext *context);
 

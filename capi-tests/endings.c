@@ -7,6 +7,8 @@
 #include <time.h>
 #include <tensorflow/c/c_api_experimental.h>
 #include <tensorflow/c/eager/c_api_experimental.h>
+#include <tensorflow/c/kernels_experimental.h>
+#include <tensorflow/c/ops.h>
 
 #include "harness/build.h"
 #include "harness/expect.h"
@@ -283,6 +285,67 @@ static void readers(void) {
     TF_DeleteCheckpointReader(reader);
 }
 
+/* Work of kernels that goes on after they have returned, or have said that they are done: runs wait for it. */
+static int works_ended;
+
+static void* end_work(void* kernel_context) {
+    pause_briefly();
+    __sync_fetch_and_add(&works_ended, 1);
+    TF_DecNumDeferredOps(kernel_context);
+    return NULL;
+}
+
+static void begin_work(TF_OpKernelContext* kernel_context) {
+    TF_Status* outcome = TF_NewStatus();
+    TF_Tensor* input = NULL;
+    TF_GetInput(kernel_context, 0, &input, outcome);
+    TF_SetOutput(kernel_context, 0, input, outcome);
+    TF_DeleteTensor(input);
+    TF_DeleteStatus(outcome);
+    TF_IncNumDeferredOps(kernel_context);
+    pthread_t thread;
+    pthread_create(&thread, NULL, end_work, kernel_context);
+    pthread_detach(thread);
+}
+
+static void work_on(void* kernel, TF_OpKernelContext* kernel_context) {
+    (void)kernel;
+    begin_work(kernel_context);
+}
+
+static void work_on_and_be_done(void* kernel, TF_OpKernelContext* kernel_context, TF_AsyncOpKernelDoneCallback* done) {
+    (void)kernel;
+    begin_work(kernel_context);
+    TF_RunAsyncOpKernelDoneCallback(done);
+}
+
+static void define_works(const char* op, TF_KernelBuilder* kernel) {
+    TF_OpDefinitionBuilder* builder = TF_NewOpDefinitionBuilder(op);
+    TF_OpDefinitionBuilderAddInput(builder, "x: float");
+    TF_OpDefinitionBuilderAddOutput(builder, "y: float");
+    TF_OpDefinitionBuilderSetIsStateful(builder, true);
+    TF_RegisterOpDefinition(builder, status);
+    TF_RegisterKernelBuilder(op, kernel, status);
+    EXPECT_CODE(status, TF_OK);
+}
+
+static void deferred_work(void) {
+    TF_SetRequireShapeInferenceFns(graph, false);
+    define_works("CapiWorks", TF_NewKernelBuilder("CapiWorks", "CPU", NULL, work_on, NULL));
+    define_works("CapiWorksLater", TF_NewAsyncKernelBuilder("CapiWorksLater", "CPU", NULL, work_on_and_be_done, NULL));
+    TF_Output x = float_constant(graph, "x", 3), y = unary(graph, "CapiWorks", "y", x);
+    TF_Output outputs[] = {y, unary(graph, "CapiWorksLater", "z", y)};
+    TF_Tensor* results[2] = {0};
+    TF_SessionRun(session, NULL, NULL, NULL, 0, outputs, results, 2, NULL, 0, NULL, fresh(status));
+    EXPECT_CODE(status, TF_OK);
+    EXPECT(works_ended == 2);
+    for (int i = 0; i < 2; ++i) {
+        EXPECT(results[i] && *(const float*)TF_TensorData(results[i]) == 3);
+        TF_DeleteTensor(results[i]);
+    }
+}
+
+IN_NEW_SESSION(deferred_work)
 IN_NEW_SESSION(readers)
 IN_NEW_SESSION(graph_first)
 IN_NEW_SESSION(close_during_a_run)
@@ -291,7 +354,7 @@ IN_NEW_SESSION(errors_stay_flat)
 
 static const Case CASES[] = {
     {"every_order", every_order}, CASE(graph_first), CASE(readers), CASE(close_during_a_run), {"many_threads", many_threads},
-    CASE(memory_stays_flat), CASE(errors_stay_flat),
+    CASE(memory_stays_flat), CASE(errors_stay_flat), CASE(deferred_work),
 };
 
 int main(int argc, char** argv) {

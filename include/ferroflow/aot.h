@@ -36,7 +36,7 @@ typedef struct FF_AotProgram {
   const char* name;
 } FF_AotProgram;
 
-/* A model with memory for its arguments and results. */
+/* A model with memory for its arguments and results. One thread at a time may use it. */
 typedef struct FF_AotModel FF_AotModel;
 
 typedef struct FF_AotOptions {
@@ -64,15 +64,19 @@ extern int FF_AotModelCode(const FF_AotModel* model);
 /* Its message, "" for nothing; valid until the next run. */
 extern const char* FF_AotModelMessage(const FF_AotModel* model);
 
-/* How many arguments and results there are; 0 for a model that could not be made. */
+/* How many arguments there are; 0 for a model that could not be made. */
 extern size_t FF_AotModelNumArguments(const FF_AotModel* model);
+
+/* How many results there are, likewise. */
 extern size_t FF_AotModelNumResults(const FF_AotModel* model);
 
-/* Their bytes; 0 where there is none. */
+/* The bytes of an argument; 0 where there is none. */
 extern size_t FF_AotModelArgumentSize(const FF_AotModel* model, size_t index);
+
+/* The bytes of a result, likewise. */
 extern size_t FF_AotModelResultSize(const FF_AotModel* model, size_t index);
 
-/* The model's memory for an argument, to be filled before a run; it keeps what it holds. NULL where there is none. */
+/* The memory for an argument, to be filled before a run; it belongs to the model and keeps what it holds. NULL where there is none. */
 extern void* FF_AotModelArgument(FF_AotModel* model, size_t index);
 
 /* Lets runs read an argument from the caller's memory, which stays the caller's and must live until another is set: in place

@@ -26,7 +26,8 @@ extern void FF_CompileSavedModel(const char* directory, const char* const* tags,
                                  const char* options, const char* prefix, TF_Status* status);
 
 /* The same for part of a GraphDef of `length` bytes: from the tensors feeds to the tensors fetches, each "node" or
- * "node:output". */
+ * "node:output".
+ * status: also INVALID_ARGUMENT for bytes that are no GraphDef. */
 extern void FF_CompileGraphDef(const void* graph_def, size_t length, const char* const* feeds, int num_feeds,
                                const char* const* fetches, int num_fetches, const char* options, const char* prefix,
                                TF_Status* status);

@@ -28,9 +28,11 @@ const OWNERSHIP: &[&str] = &[
 /// One of these words says how a function with a status fails, where the opening comment does not.
 const ERRORS: &[&str] = &["error", "fail", "same as `", "As `"];
 
-/// Checks all headers below `include/tensorflow/c`.
+/// Checks all headers below `include/tensorflow/c` and `include/ferroflow`.
 pub fn check(root: &Path, findings: &mut Vec<String>) -> Result<(), String> {
-    for file in files_below(&root.join("include/tensorflow/c"), &["h"])? {
+    let mut files = files_below(&root.join("include/tensorflow/c"), &["h"])?;
+    files.extend(files_below(&root.join("include/ferroflow"), &["h"])?);
+    for file in files {
         let text = read(&file)?;
         let name = file.strip_prefix(root).unwrap_or(&file).display().to_string();
         let opening = text.split("*/").next().unwrap_or("").replace("\n *", "");
@@ -86,7 +88,8 @@ fn declarations(text: &str) -> Vec<(usize, String, String)> {
             }
             continue;
         }
-        let is_function = line.starts_with("TF_CAPI_EXPORT extern");
+        let is_function = line.starts_with("TF_CAPI_EXPORT extern")
+            || (line.starts_with("extern ") && line.contains("FF_"));
         let is_type = line.starts_with("typedef struct ") && line.ends_with(';');
         if !is_function && !is_type {
             comment.clear();
@@ -98,7 +101,7 @@ fn declarations(text: &str) -> Vec<(usize, String, String)> {
             declaration.push(' ');
             declaration.push_str(next.trim());
         }
-        let declaration = declaration.replace("TF_CAPI_EXPORT extern ", "");
+        let declaration = declaration.replace("TF_CAPI_EXPORT ", "").replace("extern ", "");
         found.push((number + 1, std::mem::take(&mut comment), declaration));
     }
     found

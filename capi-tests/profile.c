@@ -2,9 +2,11 @@
  * reference has no such functions. Says "!! ..." where something is wrong. */
 #define _GNU_SOURCE
 #include <ferroflow/ferroflow.h>
+#include <math.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <tensorflow/c/c_api_experimental.h>
 #include <tensorflow/c/env.h>
 #include <unistd.h>
 
@@ -12,6 +14,9 @@
 #include "harness/harness.h"
 #include "harness/in_session.h"
 #include "harness/proto.h"
+
+/* The op of a cluster of nodes that are compiled. */
+#define CLUSTER "_Cluster"
 
 static void check(const char* what, int is_right) {
     if (!is_right) printf("!! %s\n", what);
@@ -124,11 +129,48 @@ static void nulls(void) {
     TF_DeleteBuffer(json);
 }
 
+/* Compilation asked for by the configuration, on processors too: it takes effect, and the record of a run shows it. */
+static void compiled(void) {
+    TF_Output x = shaped_placeholder(graph, "x", TF_FLOAT, 1, (const int64_t[]){4}), y = x;
+    static const char* const OPS[] = {"Neg", "Exp", "Sqrt", "Square", "Tanh"};
+    for (int i = 0; i < N_ELEMENTS(OPS); ++i) y = unary(graph, OPS[i], OPS[i], y);
+    float results[2][4] = {{0}};
+    const unsigned char before = TF_SetTfXlaCpuGlobalJit(1);
+    for (int level = 0; level < 2; ++level) {
+        Message config = {0}, graph_options = {0}, optimizer = {0};
+        message_int(&optimizer, 5, level); /* global_jit_level: DEFAULT, ON_1 */
+        message_part(&graph_options, 3, &optimizer);
+        message_part(&config, 10, &graph_options);
+        TF_SessionOptions* options = TF_NewSessionOptions();
+        TF_SetConfig(options, config.data, config.length, fresh(status));
+        check_code("config", TF_OK);
+        TF_Session* with_level = TF_NewSession(graph, options, fresh(status));
+        check_code("session", TF_OK);
+        static const float VALUES[] = {0.5f, 1, 2, 3};
+        TF_Tensor *feed = float_vector(4, VALUES), *value = NULL;
+        TF_Buffer *traced = TF_NewBufferFromString("\x08\x03", 2), *metadata = TF_NewBuffer();
+        TF_SessionRun(with_level, traced, &x, &feed, 1, &y, &value, 1, NULL, 0, metadata, fresh(status));
+        check_code("run", TF_OK);
+        check("a program exactly where it was asked for", contains(metadata, CLUSTER) == level);
+        if (value) memcpy(results[level], TF_TensorData(value), sizeof results[level]);
+        TF_DeleteTensor(feed);
+        TF_DeleteTensor(value);
+        TF_DeleteBuffer(traced);
+        TF_DeleteBuffer(metadata);
+        TF_DeleteSessionOptions(options);
+        delete_session(with_level);
+        message_free(&config);
+    }
+    check("processors were left out", !before && TF_SetTfXlaCpuGlobalJit(0));
+    for (int i = 0; i < 4; ++i) check("the same values", fabsf(results[0][i] - results[1][i]) <= 1e-6f);
+}
+
+IN_NEW_SESSION(compiled)
 IN_NEW_SESSION(trace)
 IN_NEW_SESSION(profile)
 IN_NEW_SESSION(wrong_metadata)
 IN_NEW_SESSION(nulls)
 
-static const Case CASES[] = {CASE(trace), CASE(profile), CASE(wrong_metadata), CASE(nulls)};
+static const Case CASES[] = {CASE(compiled), CASE(trace), CASE(profile), CASE(wrong_metadata), CASE(nulls)};
 
 int main(int argc, char** argv) { return run_cases(argc, argv, CASES, N_ELEMENTS(CASES)); }

@@ -5,6 +5,7 @@
 //! and additions are fused only where the source says `mul_add`, and lanes are fixed by the source.
 
 use std::sync::atomic::{AtomicU8, Ordering};
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 /// Instruction sets with code of their own, in rising order.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord)]
@@ -35,9 +36,29 @@ pub fn level() -> Level {
     }
 }
 
-/// Uses at most `highest` from now on, process-wide: for tests and for comparing results across processors.
-pub fn limit(highest: Level) {
+static LIMITING: Mutex<()> = Mutex::new(());
+
+/// Ends what [`limit`] began when it is dropped.
+#[derive(Debug)]
+pub struct Limit {
+    _alone: MutexGuard<'static, ()>,
+}
+
+impl Drop for Limit {
+    fn drop(&mut self) {
+        LEVEL.store(detect() as u8, Ordering::Relaxed);
+    }
+}
+
+/// Uses at most `highest` until the value is dropped: for tests and for comparing results across processors.
+///
+/// It holds for the whole process, whose other threads may see it in the middle of their work. Those who ask for limits
+/// wait for each other.
+#[must_use]
+pub fn limit(highest: Level) -> Limit {
+    let alone = LIMITING.lock().unwrap_or_else(PoisonError::into_inner);
     LEVEL.store(highest.min(detect()) as u8, Ordering::Relaxed);
+    Limit { _alone: alone }
 }
 
 fn detect() -> Level {

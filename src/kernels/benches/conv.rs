@@ -32,7 +32,7 @@ fn same(input: usize, window: usize, stride: usize) -> Axis {
 fn main() {
     let pool = ThreadPool::new(1);
     for level in [cpu::Level::Avx2, cpu::Level::Avx512] {
-        cpu::limit(level);
+        let _limit = cpu::limit(level);
         println!("{:?}", cpu::level());
         for (size, window, stride, ci, co) in [
             (224, 7, 2, 3, 64),

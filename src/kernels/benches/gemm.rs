@@ -17,7 +17,7 @@ fn best(mut run: impl FnMut()) -> f64 {
 
 fn main() {
     for level in [cpu::Level::Avx2, cpu::Level::Avx512] {
-        cpu::limit(level);
+        let _limit = cpu::limit(level);
         for threads in [1, 2] {
             println!("{:?}, {threads} thread(s)", cpu::level());
             let pool = ThreadPool::new(threads);

@@ -24,12 +24,21 @@ const JOBS_PER_THREAD: usize = 4;
 /// A job is not made cheaper than this, in nanoseconds.
 const MIN_JOB: f64 = 4_000.0;
 
+/// The terms of each block of a sum of `k`, of about equal lengths, so that the last is not a small rest.
+pub fn piece(k: usize) -> usize {
+    k.div_ceil(k.div_ceil(K_BLOCK).max(1)).max(1)
+}
+
 /// Where the rows of A come from.
 pub trait RowSource<T>: Sync {
     /// The sum is cut into this many segments.
     fn segments(&self) -> usize;
     /// Terms of each segment.
     fn segment(&self) -> usize;
+    /// Terms of a segment that are summed at a time; the bits of a sum depend on it.
+    fn piece(&self) -> usize {
+        piece(self.segment())
+    }
     /// Distance between the terms of a segment.
     fn step(&self) -> usize;
     /// Writes the addresses of term `term` of each of `segments` in the rows of a tile; `table` has one entry per
@@ -167,9 +176,8 @@ impl<T: Element, R: RowSource<T>> Product<'_, T, R> {
     fn k_blocks(&self) -> impl Iterator<Item = (Range<usize>, Range<usize>)> + use<'_, T, R> {
         let (segments, segment) = (self.a.segments(), self.a.segment());
         let per_block = (K_BLOCK / segment.max(1)).clamp(1, segments.max(1));
-        // Blocks of equal lengths, so that the last is not a small rest.
-        let pieces = segment.div_ceil(K_BLOCK).max(1);
-        let piece = segment.div_ceil(pieces);
+        let piece = self.a.piece();
+        let pieces = segment.div_ceil(piece).max(1);
         (0..segments).step_by(per_block).flat_map(move |first| {
             (0..pieces).map(move |at| {
                 let terms = at * piece..segment.min((at + 1) * piece);

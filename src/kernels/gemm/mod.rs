@@ -171,7 +171,8 @@ pub fn gemm<T: Element>(
     if b.column_step == 1 && (m <= DIRECT_ROWS || k * n * size_of::<T>() <= DIRECT_BYTES) {
         return call.direct(pool, k, a, b, c, accumulate, epilogue);
     }
-    let terms = k.min(PACK_TERMS);
+    let piece = driver::piece(k);
+    let terms = k.min(PACK_TERMS / piece * piece);
     let columns = (PACK_ELEMENTS / terms.max(1))
         .next_multiple_of(kernels.panel())
         .min(n);
@@ -184,10 +185,14 @@ pub fn gemm<T: Element>(
                 let part = first..n.min(first + columns);
                 let b = b.rows_from(first_term).columns_from(first);
                 pack::pack_b(pool, kernels, terms, part.len(), b, packed);
-                let a = a.columns_from(first_term);
+                let a = &MatrixRows {
+                    a: a.columns_from(first_term),
+                    k: terms,
+                    piece,
+                };
                 let accumulate = accumulate || first_term > 0;
                 let epilogue = last.then_some(epilogue);
-                call.columns(part, pool, terms, a, packed, c, accumulate, epilogue)?;
+                call.columns(part, pool, a, packed, c, accumulate, epilogue)?;
             }
         }
         Ok(())
@@ -213,7 +218,8 @@ pub fn gemm_packed<T: Element>(
         n: b.n(),
         c_step,
     };
-    call.columns(0..b.n(), pool, b.k(), a, b.data(), c, accumulate, Some(epilogue))
+    let a = &MatrixRows::whole(a, b.k());
+    call.columns(0..b.n(), pool, a, b.data(), c, accumulate, Some(epilogue))
 }
 
 fn check_bias<T>(epilogue: &Epilogue<'_, T>, n: usize) {
@@ -227,6 +233,15 @@ fn check_bias<T>(epilogue: &Epilogue<'_, T>, n: usize) {
 struct MatrixRows<'a, T> {
     a: Matrix<'a, T>,
     k: usize,
+    /// Terms that are summed at a time: by the whole sum, of which this may be a part.
+    piece: usize,
+}
+
+impl<'a, T> MatrixRows<'a, T> {
+    fn whole(a: Matrix<'a, T>, k: usize) -> MatrixRows<'a, T> {
+        let piece = driver::piece(k);
+        MatrixRows { a, k, piece }
+    }
 }
 
 impl<T: Element> RowSource<T> for MatrixRows<'_, T> {
@@ -235,6 +250,9 @@ impl<T: Element> RowSource<T> for MatrixRows<'_, T> {
     }
     fn segment(&self) -> usize {
         self.k
+    }
+    fn piece(&self) -> usize {
+        self.piece
     }
     fn step(&self) -> usize {
         self.a.column_step
@@ -268,8 +286,7 @@ impl<T: Element> Call<T> {
         &self,
         part: Range<usize>,
         pool: &ThreadPool,
-        k: usize,
-        a: Matrix<'_, T>,
+        a: &MatrixRows<'_, T>,
         packed: &[T],
         c: &mut [T],
         accumulate: bool,
@@ -282,8 +299,8 @@ impl<T: Element> Call<T> {
             kernels: self.kernels,
             m: self.m,
             n: part.len(),
-            a: &MatrixRows { a, k },
-            b: Panels::packed(self.kernels, k, packed),
+            a,
+            b: Panels::packed(self.kernels, a.k, packed),
             c_step: self.c_step,
             accumulate,
             epilogue: None,
@@ -318,7 +335,7 @@ impl<T: Element> Call<T> {
                 kernels: self.kernels,
                 m: self.m,
                 n: self.n,
-                a: &MatrixRows { a, k },
+                a: &MatrixRows::whole(a, k),
                 b: Panels {
                     data: b.data.as_ptr(),
                     panel_step: panel,
@@ -361,6 +378,3 @@ pub(crate) fn shifted<T, R>(
         })),
     }
 }
-
-#[cfg(test)]
-mod tests;

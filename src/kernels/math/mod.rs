@@ -32,6 +32,3 @@ pub fn rsqrt(x: f32) -> f32 {
 pub(crate) fn select(condition: bool, a: f32, b: f32) -> f32 {
     if condition { a } else { b }
 }
-
-#[cfg(test)]
-mod tests;

@@ -1,7 +1,11 @@
-use super::*;
-use crate::ThreadPool;
-use crate::cpu::{self, Level};
-use crate::elementwise::{cost, unary};
+//! The vectorised functions of `f32` beside those of `f64`, and their bits at every level of the processor.
+//!
+//! A file of its own, and so a process of its own: a limit of the level holds for the whole process.
+
+use ff_kernels::ThreadPool;
+use ff_kernels::cpu::{self, Level};
+use ff_kernels::elementwise::{cost, unary};
+use ff_kernels::math::*;
 
 /// The distance of `got` from the exact value, in units in the last place of the nearest `f32`.
 fn ulps(got: f32, exact: f64) -> f64 {
@@ -101,7 +105,7 @@ fn vector_lanes_have_the_bits_of_scalars() {
         ("sin", |p, x, y| unary(p, x, y, cost::TRANSCENDENTAL, sin), sin),
     ];
     for level in [Level::Avx512, Level::Avx2] {
-        cpu::limit(level);
+        let _limit = cpu::limit(level);
         for (name, run, scalar) in functions {
             let mut y = vec![0.0; x.len()];
             run(&pool, &x, &mut y);
@@ -112,7 +116,6 @@ fn vector_lanes_have_the_bits_of_scalars() {
             assert!(differs.is_none(), "{name}, {level:?}: {differs:?}");
         }
     }
-    cpu::limit(Level::Avx512);
 }
 
 #[test]

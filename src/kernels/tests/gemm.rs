@@ -1,5 +1,14 @@
-use super::*;
-use crate::cpu::{self, Level};
+//! Matrix products beside their definition, at every level of the processor and for several numbers of threads.
+//!
+//! A file of its own, and so a process of its own: a limit of the level holds for the whole process, and the bits of a
+//! product depend on the level.
+
+use ff_kernels::ThreadPool;
+use ff_kernels::cpu::{self, Level};
+use ff_kernels::gemm::{
+    Activation, Batch, Epilogue, Matrix, PackedB, batch_gemm, batch_gemm_any, gemm, gemm_any, gemm_half,
+    gemm_packed,
+};
 use std::sync::Mutex;
 
 fn random(len: usize, seed: u32) -> Vec<f32> {
@@ -61,14 +70,13 @@ const SHAPES: [(usize, usize, usize); 18] = [
 #[test]
 fn all_shapes_and_transposes() {
     for level in [Level::Avx512, Level::Avx2, Level::Baseline] {
-        cpu::limit(level);
+        let _limit = cpu::limit(level);
         for shape in SHAPES {
             for transposes in 0..4 {
                 one_shape(shape, transposes & 1 == 1, transposes & 2 == 2, level);
             }
         }
     }
-    cpu::limit(Level::Avx512);
 }
 
 fn one_shape((m, n, k): (usize, usize, usize), transpose_a: bool, transpose_b: bool, level: Level) {
@@ -172,6 +180,14 @@ fn large_k_in_parts() {
     gemm(&ThreadPool::new(2), (m, n, k), a, b, &mut c, n, false, &epilogue).unwrap();
     let expected: Vec<f64> = naive((m, n, k), a, b).iter().map(|x| x + 1.0).collect();
     assert_close(&c, &expected, k, "large k");
+    for k in [9000, 4097, 4224] {
+        let pool = ThreadPool::new(2);
+        gemm(&pool, (m, n, k), a, b, &mut c, n, false, &epilogue).unwrap();
+        let packed = PackedB::new(&pool, k, n, b).unwrap();
+        let mut c_packed = vec![0.0; m * n];
+        gemm_packed(&pool, m, a, &packed, &mut c_packed, n, false, &epilogue).unwrap();
+        assert!(c == c_packed, "k {k}: bits depend on what was packed before");
+    }
 }
 
 #[test]

@@ -1,6 +1,7 @@
 """Random graphs of ops through both libraries; what differs is made small and written as a row of `op_cases!`.
 
-    FERROFLOW_REFERENCE=.. cargo xtask diff [--seconds N] [--seed N] [--ops PATTERN] [--graphs SHARE] [--quiet-codes]
+    FERROFLOW_REFERENCE=.. cargo xtask diff [--seconds N] [--seed N] [--ops PATTERN] [--graphs SHARE]
+        [--changes PATTERN]
 
 Cases come from the library's own (the dump of the unit tests), with small changes of values, shapes, types and attributes
 (diff_cases.py); a share of them are chains of ops. Either library runs in a child, which is started again when an
@@ -31,7 +32,8 @@ import diff_rows
 
 TOLERANCE = {tf.float32: 1e-5, tf.float64: 1e-11, tf.float16: 4e-3, tf.bfloat16: 3e-2, tf.complex64: 1e-5, tf.complex128: 1e-11}
 SECONDS_PER_CASE = 20
-MEMORY = 12 << 30
+# Bytes that a child may have; the reference's libraries alone take much of theirs.
+MEMORY = {"ours": 4 << 30, "theirs": 12 << 30}
 
 
 # The reference's server.
@@ -79,13 +81,13 @@ def serve():
 class Child:
     """A server that is started again when it ends or takes too long."""
 
-    def __init__(self, command):
-        self.command, self.process = command, None
+    def __init__(self, command, memory):
+        self.command, self.memory, self.process = command, memory, None
 
     def ask(self, line):
         """(code, tensors or message); code is 0 for success, "ended" where the process came down."""
         if self.process is None:
-            limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (MEMORY, MEMORY))
+            limit = lambda: resource.setrlimit(resource.RLIMIT_AS, (self.memory, self.memory))
             self.process = subprocess.Popen(self.command, text=True, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                             stderr=subprocess.DEVNULL, preexec_fn=limit, bufsize=1)
         try:
@@ -150,8 +152,8 @@ def difference(ours, theirs):
 
 class Judge:
     def __init__(self, ours):
-        self.ours = Child([ours, "diff", "--serve"])
-        self.theirs = Child([sys.executable, __file__, "--serve"])
+        self.ours = Child([ours, "diff", "--serve"], MEMORY["ours"])
+        self.theirs = Child([sys.executable, __file__, "--serve"], MEMORY["theirs"])
 
     def judge(self, case):
         """(kind of difference, our outcome, the reference's)."""
@@ -252,8 +254,8 @@ def short(outcome):
     return str(rest)[:300] if code == 0 else f"{code} {str(rest)[:200]}"
 
 
-def next_case(rng, judge, seeds, names, share):
-    case = diff_cases.changed(rng, rng.choice(seeds[rng.choice(names)]))
+def next_case(rng, judge, seeds, names, share, changes):
+    case = diff_cases.changed(rng, rng.choice(seeds[rng.choice(names)]), changes)
     while rng.random() < share and len(case.nodes) < 4:
         kind, ours, _ = judge.judge(case)
         if kind or ours is None or ours[0] != 0 or not ours[1]:
@@ -275,17 +277,19 @@ def main():
     parser.add_argument("--seed", type=int, default=None)
     parser.add_argument("--ops", default="*")
     parser.add_argument("--graphs", type=float, default=0.2)
+    parser.add_argument("--changes", default="*")
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else int(time.time())
     rng, patterns = random.Random(seed), read_deliberate()
     seeds = diff_cases.read_seeds(options.dump)
     names = sorted(name for name in seeds if any(fnmatch.fnmatch(name, part) for part in options.ops.split(",")))
+    changes = [change for change in diff_cases.CHANGES if fnmatch.fnmatch(change.__name__, "change_" + options.changes)]
     judge, seen, end = Judge(options.ours), {}, time.time() + options.seconds
     print(f"seed {seed}: {len(names)} ops", flush=True)
     count = agreed = 0
     ends = {}
     while time.time() < end:
-        case = next_case(rng, judge, seeds, names, options.graphs)
+        case = next_case(rng, judge, seeds, names, options.graphs, changes)
         if ends.get(case.nodes[-1].op, 0) > 2:
             continue
         kind, ours, theirs = judge.judge(case)

@@ -121,6 +121,20 @@ def change_element(rng, case):
     case.values[name] = flat.reshape(value.shape)
 
 
+def change_to_huge(rng, case):
+    """A number that may say how large something is to be is as large as its type allows, or much larger than memory."""
+    names = [name for name, value in case.values.items() if value.dtype in (np.int32, np.int64) and 0 < value.size <= 64]
+    if not names:
+        return
+    name = rng.choice(names)
+    value = case.values[name].copy()
+    flat = value.reshape(-1)
+    numbers = [2**31 - 1, 2**31 - 2, 2**30, 2**26] + ([] if value.dtype == np.int32 else [2**31, 2**33, 2**40, 2**62, 2**63 - 1])
+    for _ in range(rng.choice([1, 1, 2])):
+        flat[rng.randrange(flat.size)] = rng.choice(numbers)
+    case.values[name] = flat.reshape(value.shape)
+
+
 def change_all(rng, case):
     name = rng.choice(list(case.values))
     value = case.values[name]
@@ -248,13 +262,13 @@ def change_attr(rng, case):
 
 
 CHANGES = [change_element, change_element, change_all, change_extent_everywhere, change_extent_everywhere, change_shape,
-           change_ranks, change_type, change_attr]
+           change_ranks, change_type, change_attr, change_to_huge]
 
 
-def changed(rng, seed):
+def changed(rng, seed, changes=CHANGES):
     case = seed.copy()
     for _ in range(rng.choice([1, 1, 1, 2, 2, 3])):
-        change = rng.choice(CHANGES)
+        change = rng.choice(changes)
         if case.values or change in (change_type, change_attr):
             change(rng, case)
     case.constant = rng.random() < 0.25

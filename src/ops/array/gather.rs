@@ -410,21 +410,28 @@ fn stitch_shape(context: &mut ShapeContext) -> Result<()> {
     Ok(())
 }
 
+/// How many rows indices ask for. INVALID_ARGUMENT where an index is negative or the count beyond 32 bits.
+pub(super) fn rows_of_indices<'a>(indices: impl Iterator<Item = &'a i64> + Clone) -> Result<i64> {
+    ensure!(
+        indices.clone().all(|index| *index >= 0),
+        InvalidArgument,
+        "indices must not be negative"
+    );
+    let rows = indices.fold(0, |rows, &index| rows.max(index + 1));
+    ensure!(
+        rows <= i64::from(i32::MAX),
+        InvalidArgument,
+        "indices ask for {rows} rows; there can be 2147483647"
+    );
+    Ok(rows)
+}
+
 fn stitch(context: &mut KernelContext) -> Result<()> {
     let count = context.num_inputs() / 2;
     let all: Vec<Vec<i64>> = (0..count)
         .map(|index| context.input_i64s(index))
         .collect::<Result<_>>()?;
-    let rows = all
-        .iter()
-        .flatten()
-        .fold(-1i64, |largest, &index| largest.max(index))
-        + 1;
-    ensure!(
-        all.iter().flatten().all(|index| *index >= 0),
-        InvalidArgument,
-        "indices must not be negative"
-    );
+    let rows = rows_of_indices(all.iter().flatten())?;
     let rest = context.input(count)?.dims()[context.input(0)?.rank()..].to_vec();
     let inner: usize = rest.iter().map(|&extent| extent as usize).product();
     let shape = Shape::new(&[&[rows], &rest[..]].concat())?;
@@ -452,5 +459,11 @@ crate::op_cases! {
     stitched_negative: Case::op("ParallelDynamicStitch").inputs([vector(&[-1]), vector(&[1.0f32])]).attr("N", 1i64).fails(Code::InvalidArgument);
     slices_of_nothing: Case::op("GatherNd").inputs([t::<f32>(&[0], &[]), t::<i32>(&[1 << 40, 0], &[])])
         .gives(t::<f32>(&[1 << 40, 0], &[]));
+    stitched_too_far: family(&["DynamicStitch", "ParallelDynamicStitch"], &[DataType::INT8], |op, dtype| {
+        let parts = [vector(&[1, 3]), vector(&[i32::MAX]), counting(dtype, &[2]), counting(dtype, &[1])];
+        Case::op(op).inputs(parts).attr("N", 2i64).fails(Code::InvalidArgument)
+    });
+    stitched_too_large: Case::op("DynamicStitch").inputs([vector(&[i32::MAX - 1]), t::<f64>(&[1, 1 << 13], &[0.0; 1 << 13])]).attr("N", 1i64)
+        .fails(Code::ResourceExhausted);
     stitched_nothing: Case::op("ParallelDynamicStitch").inputs([vector::<i32>(&[]), t::<f32>(&[0, 2], &[])]).attr("N", 1i64);
 }

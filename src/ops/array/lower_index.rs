@@ -1,6 +1,6 @@
 //! Lowerings of ops that pick slices by index, or write them.
 
-use crate::lowering::{axis_of, checked_indices, gather, joiner, scatter, take};
+use crate::lowering::{axis_of, checked_indices, gather, joiner, scatter};
 use ff_hlo::{Builder, Direction, GatherDims, Op as HloOp, Opcode};
 use ff_op::LowerContext;
 use ff_tensor::{Code, DataType, Result, bail, ensure};
@@ -144,32 +144,24 @@ pub fn stitch(context: &mut LowerContext) -> Result<()> {
     let count = context.num_inputs() / 2;
     let index_rank = context.input_dims(0)?.len();
     let rest = context.input_dims(count)?[index_rank..].to_vec();
-    let (mut sources, mut parts) = (Vec::new(), Vec::new());
-    let mut row = 0;
-    for part in 0..count {
-        let indices = context.constant_i64s(part)?;
-        for &index in &indices {
-            ensure!(index >= 0, InvalidArgument, "indices must not be negative");
-            let index = index as usize;
-            if index >= sources.len() {
-                sources.resize(index + 1, -1);
-            }
-            sources[index] = row;
-            row += 1;
-        }
+    let all = (0..count)
+        .map(|part| context.constant_i64s(part))
+        .collect::<Result<Vec<_>>>()?;
+    let rows = super::gather::rows_of_indices(all.iter().flatten())?;
+    let mut parts = Vec::new();
+    for (part, indices) in all.iter().enumerate() {
         let data = context.input(count + part)?;
         let dims = [&[indices.len() as i64], &rest[..]].concat();
         parts.push(context.builder.reshape(data, &dims)?);
     }
     let builder = &mut *context.builder;
-    // A row of zeros stands at the end, for places that no index names.
-    parts.push(builder.full(builder.dtype(parts[0]), &[&[1], &rest[..]].concat(), 0.0)?);
-    let all = builder.concatenate(&parts, 0)?;
-    let sources: Vec<i64> = sources
-        .iter()
-        .map(|&from| if from < 0 { row } else { from })
-        .collect();
-    let output = take(builder, all, &sources, 0)?;
+    let rows_given = builder.concatenate(&parts, 0)?;
+    let dtype = builder.dtype(rows_given);
+    let zeros = builder.full(dtype, &[&[rows], &rest[..]].concat(), 0.0)?;
+    let places = builder.constant_vector(&all.concat())?;
+    let places = builder.reshape(places, &[all.iter().map(Vec::len).sum::<usize>() as i64, 1])?;
+    let join = joiner(builder, "update", dtype, |_, _, new| Ok(new))?;
+    let output = scatter(builder, zeros, places, rows_given, join)?;
     context.set_output(0, output);
     Ok(())
 }

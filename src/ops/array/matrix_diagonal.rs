@@ -189,8 +189,9 @@ fn diagonals(attrs: &Attrs, band: Band, dims: &[i64], width: i64) -> Diagonals {
 
 impl Diagonals {
     /// For each element of a matrix, its place in the packed form, or the other way round; none where there is none.
-    fn sources(&self, into_matrix: bool) -> Vec<Option<i64>> {
-        let mut sources = vec![None; if into_matrix { self.matrix } else { self.packed } as usize];
+    fn sources(&self, into_matrix: bool) -> Result<Vec<Option<i64>>> {
+        let count = if into_matrix { self.matrix } else { self.packed };
+        let mut sources = crate::wide::filled(count as usize, None)?;
         for &(in_matrix, in_packed, length) in &self.each {
             for i in 0..length {
                 let (to, from) = (in_matrix + i * self.step, in_packed + i);
@@ -198,7 +199,7 @@ impl Diagonals {
                 sources[to as usize] = Some(from);
             }
         }
-        sources
+        Ok(sources)
     }
 
     /// Copies all diagonals into matrices, or out of them.
@@ -440,7 +441,7 @@ fn lower_diag(context: &mut LowerContext) -> Result<()> {
     let rest = lower_padding(context, 4, &dims)?;
     let all = diagonals(context.attrs(), band, &dims, width);
     let input = context.input(0)?;
-    let output = rearranged(context.builder, input, rest, all.batches, &all.sources(true))?;
+    let output = rearranged(context.builder, input, rest, all.batches, &all.sources(true)?)?;
     context.set_output(0, output);
     Ok(())
 }
@@ -453,7 +454,7 @@ fn lower_part(context: &mut LowerContext) -> Result<()> {
     let rest = lower_padding(context, 2, &dims)?;
     let all = diagonals(context.attrs(), band, &input_dims, dims[dims.len() - 1]);
     let input = context.input(0)?;
-    let output = rearranged(context.builder, input, rest, all.batches, &all.sources(false))?;
+    let output = rearranged(context.builder, input, rest, all.batches, &all.sources(false)?)?;
     context.set_output(0, output);
     Ok(())
 }
@@ -463,7 +464,7 @@ fn lower_set(context: &mut LowerContext) -> Result<()> {
     let (dims, packed) = (context.input_dims(0)?, context.input_dims(1)?);
     let all = diagonals(context.attrs(), band, &dims, packed[packed.len() - 1]);
     let (rest, diagonal) = (context.input(0)?, context.input(1)?);
-    let output = rearranged(context.builder, diagonal, rest, all.batches, &all.sources(true))?;
+    let output = rearranged(context.builder, diagonal, rest, all.batches, &all.sources(true)?)?;
     context.set_output(0, output);
     Ok(())
 }

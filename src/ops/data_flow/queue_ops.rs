@@ -452,7 +452,7 @@ fn tuples_of(queue: &Queue, tensors: &[Tensor]) -> Result<Vec<Tuple>> {
         }
     }
     let tuple = |index: usize| tensors.iter().map(|tensor| rows::row(tensor, index)).collect();
-    (0..count as usize).map(tuple).collect()
+    crate::wide::try_collected((0..count as usize).map(tuple))
 }
 
 fn dequeue(context: AsyncKernelContext) {

@@ -67,23 +67,22 @@ struct Crop {
 }
 
 /// Coordinates of `count` points from `start` to `end` on an axis of `extent` pixels.
-fn points(start: f32, end: f32, extent: usize, count: usize) -> Vec<Option<f32>> {
+fn points(start: f32, end: f32, extent: usize, count: usize) -> Result<Vec<Option<f32>>> {
     let reach = extent as f32 - 1.0;
     let step = if count > 1 {
         (end - start) * reach / (count as f32 - 1.0)
     } else {
         0.0
     };
-    (0..count)
-        .map(|i| {
-            let at = if count > 1 {
-                start * reach + i as f32 * step
-            } else {
-                0.5 * (start + end) * reach
-            };
-            (at >= 0.0 && at <= reach).then_some(at)
-        })
-        .collect()
+    let point = |i| {
+        let at = if count > 1 {
+            start * reach + i as f32 * step
+        } else {
+            0.5 * (start + end) * reach
+        };
+        (at >= 0.0 && at <= reach).then_some(at)
+    };
+    crate::wide::collected((0..count).map(point))
 }
 
 /// The crops of boxes at an input. OUT_OF_RANGE when a box is of no image.
@@ -103,15 +102,14 @@ fn crops(context: &KernelContext, boxes: usize, image: [usize; 3], crop: [usize;
         "image dimensions must be positive"
     );
     let boxes = f32s(context.input(boxes)?)?;
-    Ok(images
-        .iter()
-        .zip(boxes.chunks_exact(4))
-        .map(|(&image, b)| Crop {
+    let crop_of = |(&image, b): (&i32, &[f32])| {
+        Ok(Crop {
             image: image as usize,
-            rows: points(b[0], b[2], height, crop[0]),
-            columns: points(b[1], b[3], width, crop[1]),
+            rows: points(b[0], b[2], height, crop[0])?,
+            columns: points(b[1], b[3], width, crop[1])?,
         })
-        .collect())
+    };
+    images.iter().zip(boxes.chunks_exact(4)).map(crop_of).collect()
 }
 
 /// Neighbours below and above a coordinate, and the weight of the one above.

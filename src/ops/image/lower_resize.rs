@@ -31,9 +31,8 @@ pub fn nearest(context: &mut LowerContext) -> Result<()> {
     let scales = scales(context.attrs(), input, output)?;
     let mut image = context.input(0)?;
     for axis in 0..2 {
-        let places: Vec<i64> = (0..output[axis])
-            .map(|x| scales[axis].nearest(x, input[axis]) as i64)
-            .collect();
+        let place = |x| scales[axis].nearest(x, input[axis]) as i64;
+        let places = crate::wide::collected((0..output[axis]).map(place))?;
         image = take(context.builder, image, &places, axis + 1)?;
     }
     context.set_output(0, image);
@@ -64,8 +63,8 @@ pub fn bilinear(context: &mut LowerContext) -> Result<()> {
     let image = context.input(0)?;
     let builder = &mut *context.builder;
     let image = builder.convert(image, DataType::FLOAT)?;
-    let columns = blend(builder, image, 2, &linear(scales[1], input[1], output[1]))?;
-    let image = blend(builder, columns, 1, &linear(scales[0], input[0], output[0]))?;
+    let columns = blend(builder, image, 2, &linear(scales[1], input[1], output[1])?)?;
+    let image = blend(builder, columns, 1, &linear(scales[0], input[0], output[0])?)?;
     context.set_output(0, image);
     Ok(())
 }
@@ -98,7 +97,7 @@ pub fn bilinear_gradient(context: &mut LowerContext) -> Result<()> {
     let mut value = builder.convert(incoming, DataType::DOUBLE)?;
     for axis in 0..2 {
         let mut weights: Vec<f64> = crate::wide::zeros(from[axis] * to[axis])?;
-        for (x, place) in linear(scales[axis], from[axis], to[axis]).iter().enumerate() {
+        for (x, place) in linear(scales[axis], from[axis], to[axis])?.iter().enumerate() {
             weights[place.lower * to[axis] + x] += f64::from(1.0 - place.weight);
             weights[place.upper * to[axis] + x] += f64::from(place.weight);
         }

@@ -138,8 +138,8 @@ fn bilinear(context: &mut KernelContext) -> Result<()> {
     let geometry = Geometry::of(context)?;
     let mut output = context.allocate_output(0)?;
     let [height, width] = geometry.input;
-    let ys = linear(geometry.scale[0], height, geometry.output[0]);
-    let xs = linear(geometry.scale[1], width, geometry.output[1]);
+    let ys = linear(geometry.scale[0], height, geometry.output[0])?;
+    let xs = linear(geometry.scale[1], width, geometry.output[1])?;
     let image = f32s(context.input(0)?)?;
     let (row, channels) = (width * geometry.channels, geometry.channels);
     geometry.rows(context.pool(), output.as_mut_slice::<f32>()?, |batch, y, out| {
@@ -163,7 +163,7 @@ fn nearest(context: &mut KernelContext) -> Result<()> {
     let mut output = context.allocate_output(0)?;
     let size = output.dtype().size() * geometry.channels;
     let source = |axis: usize, x: usize| geometry.scale[axis].nearest(x, geometry.input[axis]);
-    let columns: Vec<usize> = (0..geometry.output[1]).map(|x| source(1, x) * size).collect();
+    let columns = crate::wide::collected((0..geometry.output[1]).map(|x| source(1, x) * size))?;
     let image = context.input(0)?.bytes();
     let row = geometry.input[1] * size;
     let bytes = Geometry {
@@ -185,8 +185,8 @@ fn bicubic(context: &mut KernelContext) -> Result<()> {
     let geometry = Geometry::of(context)?;
     let mut output = context.allocate_output(0)?;
     let [height, width] = geometry.input;
-    let ys = cubic(geometry.scale[0], height, geometry.output[0]);
-    let xs = cubic(geometry.scale[1], width, geometry.output[1]);
+    let ys = cubic(geometry.scale[0], height, geometry.output[0])?;
+    let xs = cubic(geometry.scale[1], width, geometry.output[1])?;
     let image = f32s(context.input(0)?)?;
     let (row, channels) = (width * geometry.channels, geometry.channels);
     geometry.rows(context.pool(), output.as_mut_slice::<f32>()?, |batch, y, out| {
@@ -211,8 +211,8 @@ fn by_area(context: &mut KernelContext) -> Result<()> {
     let factors = [geometry.scale[0].factor, geometry.scale[1].factor];
     let scale = 1.0 / (factors[0] * factors[1]);
     let (ys, xs) = (
-        area(factors[0], geometry.output[0]),
-        area(factors[1], geometry.output[1]),
+        area(factors[0], geometry.output[0])?,
+        area(factors[1], geometry.output[1])?,
     );
     let image = f32s(context.input(0)?)?;
     let (row, channels) = (geometry.input[1] * geometry.channels, geometry.channels);

@@ -3,7 +3,7 @@
 use super::resize::scales;
 use super::sampling::{cubic, linear};
 use super::{NUMBERS, image_extents, set_sized_image};
-use crate::wide::{f32s, from_f64s, zeros};
+use crate::wide::{collected, f32s, from_f64s, zeros};
 use ff_op::{Gradient, Kernel, KernelContext, Op, ShapeContext};
 use ff_tensor::{Result, Shape, ensure};
 
@@ -92,26 +92,28 @@ fn extents(context: &KernelContext) -> Result<([usize; 4], [usize; 2])> {
 fn bilinear(context: &mut KernelContext) -> Result<()> {
     let (incoming, image) = extents(context)?;
     let scales = scales(context.attrs(), image, [incoming[1], incoming[2]])?;
-    let sources = [0, 1].map(|axis| {
-        let places = linear(scales[axis], image[axis], incoming[axis + 1]);
+    let sources = |axis: usize| {
+        let places = linear(scales[axis], image[axis], incoming[axis + 1])?;
         let both = |place: &super::sampling::Linear| {
             let weight = place.weight;
             vec![(place.lower, 1.0 - weight), (place.upper, weight)]
         };
-        places.iter().map(both).collect()
-    });
+        collected(places.iter().map(both))
+    };
+    let sources = [sources(0)?, sources(1)?];
     spread(context, incoming, image, sources)
 }
 
 fn bicubic(context: &mut KernelContext) -> Result<()> {
     let (incoming, image) = extents(context)?;
     let scales = scales(context.attrs(), image, [incoming[1], incoming[2]])?;
-    let sources = [0, 1].map(|axis| {
-        let places = cubic(scales[axis], image[axis], incoming[axis + 1]);
+    let sources = |axis: usize| {
+        let places = cubic(scales[axis], image[axis], incoming[axis + 1])?;
         let all =
             |place: &super::sampling::Cubic| (0..4).map(|i| (place.index[i], place.weight[i])).collect();
-        places.iter().map(all).collect()
-    });
+        collected(places.iter().map(all))
+    };
+    let sources = [sources(0)?, sources(1)?];
     spread(context, incoming, image, sources)
 }
 
@@ -130,11 +132,11 @@ fn nearest(context: &mut KernelContext) -> Result<()> {
     );
     let image = [size[0] as usize, size[1] as usize];
     let scales = scales(context.attrs(), image, [incoming[1], incoming[2]])?;
-    let sources = [0, 1].map(|axis| {
-        (0..incoming[axis + 1])
-            .map(|x| vec![(scales[axis].nearest(x, image[axis]), 1.0)])
-            .collect()
-    });
+    let sources = |axis: usize| {
+        let place = |x| vec![(scales[axis].nearest(x, image[axis]), 1.0)];
+        collected((0..incoming[axis + 1]).map(place))
+    };
+    let sources = [sources(0)?, sources(1)?];
     spread(context, incoming, image, sources)
 }
 

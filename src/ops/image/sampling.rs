@@ -2,6 +2,9 @@
 //!
 //! All numbers are `f32`, in the order of operations of the reference, so that pixels on an edge fall on its side.
 
+use crate::wide::collected;
+use ff_tensor::Result;
+
 /// How an axis is scaled.
 #[derive(Clone, Copy)]
 pub struct Scale {
@@ -57,19 +60,18 @@ pub struct Linear {
 }
 
 /// The neighbours of each of `output` pixels among `input` pixels.
-pub fn linear(scale: Scale, input: usize, output: usize) -> Vec<Linear> {
-    (0..output)
-        .map(|x| {
-            let at = scale.source(x);
-            let floor = at.floor();
-            let upper = (at.ceil() as usize).min(input - 1);
-            Linear {
-                lower: (floor.max(0.0) as usize).min(upper),
-                upper,
-                weight: at - floor,
-            }
-        })
-        .collect()
+pub fn linear(scale: Scale, input: usize, output: usize) -> Result<Vec<Linear>> {
+    let neighbours = |x| {
+        let at = scale.source(x);
+        let floor = at.floor();
+        let upper = (at.ceil() as usize).min(input - 1);
+        Linear {
+            lower: (floor.max(0.0) as usize).min(upper),
+            upper,
+            weight: at - floor,
+        }
+    };
+    collected((0..output).map(neighbours))
 }
 
 /// Four neighbours and their weights.
@@ -97,41 +99,40 @@ fn table(a: f64) -> Vec<f32> {
 
 /// The neighbours of each of `output` pixels among `input` pixels. With half-pixel centres the kernel is Keys's
 /// (`a = -0.5`) and outside pixels have no weight; else `a = -0.75` and the edge is repeated.
-pub fn cubic(scale: Scale, input: usize, output: usize) -> Vec<Cubic> {
+pub fn cubic(scale: Scale, input: usize, output: usize) -> Result<Vec<Cubic>> {
     let keys = scale.half_pixel;
     let table = table(if keys { -0.5 } else { -0.75 });
     let bound = |at: i64| at.clamp(0, input as i64 - 1);
-    (0..output)
-        .map(|x| {
-            let at = scale.source(x);
-            let floor = at.floor() as i64;
-            let delta = at - floor as f32;
-            let offset = ((delta * TABLE as f32).round_ties_even() as usize).min(TABLE);
-            let near = TABLE - offset;
-            let mut weight = [
-                table[offset * 2 + 1],
-                table[offset * 2],
-                table[near * 2],
-                table[near * 2 + 1],
-            ];
-            let places = [floor - 1, floor, floor + 1, floor + 2];
-            if keys {
-                for (weight, &place) in weight.iter_mut().zip(&places) {
-                    if bound(place) != place {
-                        *weight = 0.0;
-                    }
-                }
-                let sum: f32 = weight.iter().sum();
-                if sum.abs() >= 1000.0 * f32::MIN_POSITIVE {
-                    weight = weight.map(|weight| weight * (1.0 / sum));
+    let neighbours = |x| {
+        let at = scale.source(x);
+        let floor = at.floor() as i64;
+        let delta = at - floor as f32;
+        let offset = ((delta * TABLE as f32).round_ties_even() as usize).min(TABLE);
+        let near = TABLE - offset;
+        let mut weight = [
+            table[offset * 2 + 1],
+            table[offset * 2],
+            table[near * 2],
+            table[near * 2 + 1],
+        ];
+        let places = [floor - 1, floor, floor + 1, floor + 2];
+        if keys {
+            for (weight, &place) in weight.iter_mut().zip(&places) {
+                if bound(place) != place {
+                    *weight = 0.0;
                 }
             }
-            Cubic {
-                index: places.map(|place| bound(place) as usize),
-                weight,
+            let sum: f32 = weight.iter().sum();
+            if sum.abs() >= 1000.0 * f32::MIN_POSITIVE {
+                weight = weight.map(|weight| weight * (1.0 / sum));
             }
-        })
-        .collect()
+        }
+        Cubic {
+            index: places.map(|place| bound(place) as usize),
+            weight,
+        }
+    };
+    collected((0..output).map(neighbours))
 }
 
 /// The share of input pixels in one output pixel.
@@ -143,24 +144,23 @@ pub struct Area {
 }
 
 /// The shares of each of `output` pixels.
-pub fn area(factor: f32, output: usize) -> Vec<Area> {
-    (0..output)
-        .map(|x| {
-            let (low, high) = (x as f32 * factor, (x as f32 + 1.0) * factor);
-            let (start, end) = (low.floor() as i64, high.ceil() as i64);
-            let share = |pixel: i64| {
-                let (left, right) = (pixel as f32, (pixel + 1) as f32);
-                match (left < low, right > high) {
-                    (true, true) => factor,
-                    (true, false) => right - low,
-                    (false, true) => high - left,
-                    (false, false) => 1.0,
-                }
-            };
-            Area {
-                start,
-                shares: (start..end).map(share).collect(),
+pub fn area(factor: f32, output: usize) -> Result<Vec<Area>> {
+    let shares = |x| {
+        let (low, high) = (x as f32 * factor, (x as f32 + 1.0) * factor);
+        let (start, end) = (low.floor() as i64, high.ceil() as i64);
+        let share = |pixel: i64| {
+            let (left, right) = (pixel as f32, (pixel + 1) as f32);
+            match (left < low, right > high) {
+                (true, true) => factor,
+                (true, false) => right - low,
+                (false, true) => high - left,
+                (false, false) => 1.0,
             }
-        })
-        .collect()
+        };
+        Area {
+            start,
+            shares: (start..end).map(share).collect(),
+        }
+    };
+    collected((0..output).map(shares))
 }

@@ -138,7 +138,7 @@ fn spans(
             (start as usize, Vec::new())
         }
     };
-    Ok((0..output).map(span).collect())
+    crate::wide::collected((0..output).map(span))
 }
 
 /// The spans of height and width, from scales and translations at inputs `first` and `first + 1`.
@@ -284,6 +284,9 @@ const KERNELS: &[&str] = &[
 ];
 
 crate::op_cases! {
+    too_large: Case::op("ScaleAndTranslate")
+        .inputs([cycle(DataType::FLOAT, &[1, 6, 5, 2]), vector(&[i32::MAX, i32::MAX]), vector(&[1.0f32, 1.0]), vector(&[0.0f32, 0.0])])
+        .fails(Code::ResourceExhausted);
     every_type: family(&["ScaleAndTranslate"], &[FLOATS, &INTEGERS[..6]].concat(), |op, dtype| {
         Case::op(op).inputs([cycle(dtype, &[2, 6, 5, 2]), vector(&[4, 7]), vector(&[0.7f32, 1.3]), vector(&[0.5f32, -1.0])])
     });

@@ -369,7 +369,7 @@ fn shift_rows(context: &mut GradientContext, a: OutputRef, up: bool) -> Result<O
         .with("Taxis", DataType::INT32);
     let rolled = context.op("Roll", &[a, one, axis], attrs)?;
     let rows = extents(context, a)?.0;
-    let mut mask = vec![1.0f64; rows.max(0) as usize];
+    let mut mask = crate::wide::filled(rows.max(0) as usize, 1.0f64)?;
     if let Some(edge) = if up { mask.last_mut() } else { mask.first_mut() } {
         *edge = 0.0;
     }

@@ -97,8 +97,8 @@ fn pool_shape(context: &mut ShapeContext) -> Result<()> {
 }
 
 /// Where the windows begin, and the end of the last one.
-fn boundaries(input: usize, output: usize, pseudo_random: bool, stream: &mut Philox) -> Vec<i64> {
-    let mut sizes: Vec<i64> = vec![(input / output) as i64; output];
+fn boundaries(input: usize, output: usize, pseudo_random: bool, stream: &mut Philox) -> Result<Vec<i64>> {
+    let mut sizes = crate::wide::filled(output, (input / output) as i64)?;
     if input.is_multiple_of(output) {
         // Every window is as large as the others.
     } else if pseudo_random {
@@ -128,12 +128,13 @@ fn boundaries(input: usize, output: usize, pseudo_random: bool, stream: &mut Phi
         }
     }
     let mut at = 0;
-    let mut edges = vec![0];
+    let mut edges = crate::wide::reserved(sizes.len() + 1)?;
+    edges.push(0);
     for size in sizes {
         at += size;
         edges.push(at);
     }
-    edges
+    Ok(edges)
 }
 
 fn entropy() -> u64 {
@@ -252,8 +253,8 @@ fn pool(context: &mut KernelContext, largest: bool) -> Result<()> {
     let windows = Windows {
         input,
         output,
-        rows: boundaries(input[1], output[1], pseudo_random, &mut stream),
-        columns: boundaries(input[2], output[2], pseudo_random, &mut stream),
+        rows: boundaries(input[1], output[1], pseudo_random, &mut stream)?,
+        columns: boundaries(input[2], output[2], pseudo_random, &mut stream)?,
         overlapping,
     };
     let x = f64s(context.input(0)?)?;

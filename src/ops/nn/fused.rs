@@ -277,18 +277,20 @@ fn lower_padded(context: &mut LowerContext, resize: bool) -> Result<()> {
 
 /// Linear interpolation along height and width, as products with matrices of weights.
 fn resized(builder: &mut Builder, image: HloOp, size: &[i64], align: bool) -> Result<HloOp> {
+    ensure!(
+        !builder.dims(image).contains(&0),
+        InvalidArgument,
+        "Input tensor can't be empty"
+    );
     let dtype = builder.dtype(image);
     let mut result = builder.convert(image, DataType::FLOAT)?;
     for (axis, &output) in [1, 2].into_iter().zip(size) {
         let input = builder.dims(result)[axis];
-        ensure!(input > 0, InvalidArgument, "input image must be of non-zero size");
         let scale = Scale::new(input as usize, output as usize, align, false);
         let mut weights = Tensor::zeros(DataType::FLOAT, Shape::new(&[output, input])?)?;
         let values = weights.as_mut_slice::<f32>()?;
-        for (row, place) in linear(scale, input as usize, output as usize)
-            .into_iter()
-            .enumerate()
-        {
+        let places = linear(scale, input as usize, output as usize)?;
+        for (row, place) in places.into_iter().enumerate() {
             let row = &mut values[row * input as usize..][..input as usize];
             row[place.lower] += 1.0 - place.weight;
             row[place.upper] += place.weight;

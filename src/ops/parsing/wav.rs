@@ -164,9 +164,9 @@ fn encode(context: &mut KernelContext) -> Result<()> {
         "sample_rate must be in (0, 2^32), got {rate}"
     );
     ensure!(
-        samples > 0 && size <= i64::from(u32::MAX) - 36,
+        samples >= 0 && size <= i64::from(u32::MAX) - 36,
         InvalidArgument,
-        "num_frames must be positive and the data smaller than 4 GB, got {samples}"
+        "num_frames must not be negative and the data smaller than 4 GB, got {samples}"
     );
     let mut file = Vec::with_capacity(44 + size as usize);
     file.extend_from_slice(b"RIFF");
@@ -214,6 +214,7 @@ crate::op_cases! {
     silent: Case::op("DecodeWav").input(file());
     no_sound: Case::op("DecodeWav").input(strings(&[], &["RIFF"])).fails(Code::InvalidArgument);
     written: Case::op("EncodeWav").inputs([t(&[3, 2], &[0.0f32, 0.5, -1.0, 1.0, 2.0, -0.25]), scalar(16000)]);
+    nothing_to_hear: Case::op("EncodeWav").inputs([t::<f32>(&[0, 1], &[]), scalar(2)]);
     no_channels: Case::op("EncodeWav").inputs([t::<f32>(&[3, 0], &[]), scalar(16000)]).fails(Code::InvalidArgument);
     no_rate: Case::op("EncodeWav").inputs([t(&[1, 1], &[0.0f32]), scalar(0)]).fails(Code::InvalidArgument);
 }

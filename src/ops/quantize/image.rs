@@ -152,10 +152,11 @@ fn resize(context: &mut KernelContext) -> Result<()> {
         InvalidArgument,
         "input image must be of non-zero size"
     );
-    let places = [1, 2].map(|axis| {
+    let places = |axis: usize| {
         let (input, output) = (from[axis] as usize, to[axis] as usize);
         linear(Scale::new(input, output, align, half_pixel), input, output)
-    });
+    };
+    let places = [places(1)?, places(2)?];
     let (height, width, channels) = (from[1] as usize, from[2] as usize, from[3] as usize);
     let mut result: Vec<f64> = zeros(shape.num_elements())?;
     let mut at = 0;

@@ -79,15 +79,18 @@ fn partitions(context: &KernelContext) -> Result<(i64, Vec<Partition>)> {
 
 impl Partition {
     /// The row above of each of `count` rows, and the largest number of rows in one.
-    fn rows(&self) -> Vec<i64> {
-        match self {
-            Partition::Rowids(rows) => rows.clone(),
-            Partition::Splits(edges) => edges
-                .windows(2)
-                .enumerate()
-                .flat_map(|(row, pair)| std::iter::repeat_n(row as i64, (pair[1] - pair[0]) as usize))
-                .collect(),
+    fn rows(&self) -> Result<Vec<i64>> {
+        let edges = match self {
+            Partition::Rowids(rows) => return Ok(rows.clone()),
+            Partition::Splits(edges) => edges,
+        };
+        let mut rows = Vec::new();
+        for (row, pair) in edges.windows(2).enumerate() {
+            let count = pair[1].saturating_sub(pair[0]).max(0) as usize;
+            crate::wide::reserve(&mut rows, count)?;
+            rows.resize(rows.len() + count, row as i64);
         }
+        Ok(rows)
     }
 }
 
@@ -102,7 +105,10 @@ fn longest_run(rows: &[i64]) -> i64 {
 fn run(context: &mut KernelContext) -> Result<()> {
     let (first, partitions) = partitions(context)?;
     let (values, default) = (context.input(1)?, context.input(2)?);
-    let rows: Vec<Vec<i64>> = partitions.iter().map(Partition::rows).collect();
+    let rows = partitions
+        .iter()
+        .map(Partition::rows)
+        .collect::<Result<Vec<Vec<i64>>>>()?;
     let inner = values.dims()[1..].to_vec();
     let wanted = context.input(0)?;
     let mut dims = vec![first];
@@ -205,23 +211,22 @@ fn assemble(
 ) -> Result<Tensor> {
     let each = inner.iter().product::<i64>() as usize;
     // Place in the default of each element of a row.
-    let default_at: Vec<usize> = (0..each)
-        .map(|element| {
-            let (mut rest, mut at, mut step) = (element as i64, 0, 1);
-            for (axis, &extent) in inner.iter().enumerate().rev() {
-                let index = rest % extent;
-                rest /= extent;
-                let own = (axis + default.rank())
-                    .checked_sub(inner.len())
-                    .map(|axis| default.dims()[axis]);
-                if let Some(own) = own {
-                    at += if own == 1 { 0 } else { index * step };
-                    step *= own;
-                }
+    let place = |element: usize| {
+        let (mut rest, mut at, mut step) = (element as i64, 0, 1);
+        for (axis, &extent) in inner.iter().enumerate().rev() {
+            let index = rest % extent;
+            rest /= extent;
+            let own = (axis + default.rank())
+                .checked_sub(inner.len())
+                .map(|axis| default.dims()[axis]);
+            if let Some(own) = own {
+                at += if own == 1 { 0 } else { index * step };
+                step *= own;
             }
-            at as usize
-        })
-        .collect();
+        }
+        at as usize
+    };
+    let default_at = crate::wide::collected((0..each).map(place))?;
     if values.dtype() == DataType::STRING {
         let (all, fill) = (values.strings()?, default.strings()?);
         let made: Vec<TString> = source

@@ -59,7 +59,9 @@ fn run(context: &mut KernelContext) -> Result<()> {
     let mut layers: Vec<Vec<i64>> = Vec::new();
     for axis in 1..index_dims.len() {
         let count: i64 = index_dims[..axis].iter().product();
-        layers.push((0..=count).map(|i| i * index_dims[axis]).collect());
+        layers.push(crate::wide::collected(
+            (0..count as usize + 1).map(|i| i as i64 * index_dims[axis]),
+        )?);
     }
     let mut ranges: Vec<Range<i64>> = indices.iter().map(|&index| index..index + 1).collect();
     for (layer, edges) in splits.iter().enumerate() {

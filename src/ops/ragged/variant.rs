@@ -257,7 +257,9 @@ fn from_variant(context: &mut KernelContext) -> Result<()> {
     let dims = input.dims().to_vec();
     for axis in 1..dims.len() {
         let count: i64 = dims[..axis].iter().product();
-        layers.push((0..=count).map(|i| i * dims[axis]).collect());
+        layers.push(crate::wide::collected(
+            (0..count as usize + 1).map(|i| i as i64 * dims[axis]),
+        )?);
     }
     let mut edges = vec![0];
     for value in &parts {

@@ -42,7 +42,7 @@ fn shuffled(value: Tensor, stream: impl FnOnce(usize) -> Result<Philox>) -> Resu
     if value.num_elements() <= 1 || rows <= 1 {
         return Ok(value);
     }
-    let order = permutation(stream(rows)?, rows);
+    let order = permutation(stream(rows)?, rows)?;
     let row = value.num_elements() / rows;
     let mut writer = Writer::new(value.dtype(), value.shape().clone())?;
     for (to, &from) in order.iter().enumerate() {
@@ -52,14 +52,14 @@ fn shuffled(value: Tensor, stream: impl FnOnce(usize) -> Result<Philox>) -> Resu
 }
 
 /// `0..count` in random order: for each place but the last, one of the numbers from there on is swapped in.
-fn permutation(philox: Philox, count: usize) -> Vec<usize> {
+fn permutation(philox: Philox, count: usize) -> Result<Vec<usize>> {
     let mut words = Words::new(philox);
-    let mut order: Vec<usize> = (0..count).collect();
+    let mut order = crate::wide::collected(0..count)?;
     for index in 0..count.saturating_sub(1) {
         let rest = (count - index) as u32;
         order.swap(index, index + (words.next_word() % rest) as usize);
     }
-    order
+    Ok(order)
 }
 
 crate::op_cases! {

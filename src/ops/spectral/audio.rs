@@ -58,13 +58,15 @@ fn spectrogram_shape(context: &mut ShapeContext) -> Result<()> {
 /// A Hann window of this length, as doubles.
 fn hann(builder: &mut Builder, length: i64) -> Result<HloOp> {
     let turn = std::f64::consts::TAU / length as f64;
-    let values: Vec<f64> = (0..length).map(|i| 0.5 - 0.5 * (turn * i as f64).cos()).collect();
+    let value = |i| 0.5 - 0.5 * (turn * i as f64).cos();
+    let values = crate::wide::collected((0..length as usize).map(value))?;
     builder.constant_vector(&values)
 }
 
 /// Frames by steps of `stride`, for each channel.
 fn frames(builder: &mut Builder, channels: HloOp, count: i64, window: i64, stride: i64) -> Result<HloOp> {
-    let starts: Vec<i32> = (0..count).map(|frame| (frame * stride) as i32).collect();
+    let start = |frame| (frame as i64 * stride) as i32;
+    let starts = crate::wide::collected((0..count as usize).map(start))?;
     let starts = builder.constant_vector(&starts)?;
     let rows = builder.dims(channels)[0];
     let dims = GatherDims {
@@ -133,17 +135,18 @@ struct Filters {
 
 impl Filters {
     /// None where the limits make no sense.
-    fn new(bins: usize, rate: f64, count: i64, lower: f64, upper: f64) -> Option<Filters> {
+    fn new(bins: usize, rate: f64, count: i64, lower: f64, upper: f64) -> Result<Option<Filters>> {
         if count < 1 || rate <= 0.0 || bins < 2 || lower < 0.0 || upper <= lower {
-            return None;
+            return Ok(None);
         }
         let count = count as usize;
         let (low, high) = (mel(lower), mel(upper));
         let spacing = (high - low) / (count + 1) as f64;
-        let centres: Vec<f64> = (0..=count).map(|i| low + spacing * (i + 1) as f64).collect();
+        let centre = |i| low + spacing * (i + 1) as f64;
+        let centres = crate::wide::collected((0..count + 1).map(centre))?;
         let width = 0.5 * rate / (bins - 1) as f64;
         let (start, end) = ((1.5 + lower / width) as usize, (upper / width) as usize);
-        let mut falling = Vec::with_capacity(bins);
+        let mut falling = crate::wide::reserved(bins)?;
         let mut filter = 0;
         for bin in 0..bins {
             if !(start..=end).contains(&bin) {
@@ -162,18 +165,18 @@ impl Filters {
                 None => (None, (centres[0] - here) / (centres[0] - low)),
             });
         }
-        Some(Filters {
+        Ok(Some(Filters {
             bins: start..=end,
             falling,
             count,
-        })
+        }))
     }
 
     /// The energies of a frame; none where the limits lie beyond the spectrum.
-    fn apply(&self, spectrum: &[f32]) -> Vec<f64> {
-        let mut energies = vec![0.0; self.count];
+    fn apply(&self, spectrum: &[f32]) -> Result<Vec<f64>> {
+        let mut energies = crate::wide::zeros(self.count)?;
         if *self.bins.end() >= spectrum.len() {
-            return Vec::new();
+            return Ok(Vec::new());
         }
         for bin in self.bins.clone() {
             let value = f64::from(spectrum[bin]).sqrt();
@@ -190,7 +193,7 @@ impl Filters {
                 energies[right] += value - falls;
             }
         }
-        energies
+        Ok(energies)
     }
 }
 
@@ -206,8 +209,8 @@ fn mfcc(context: &mut KernelContext) -> Result<()> {
         f64::from(attrs.float("lower_frequency_limit")?),
         f64::from(attrs.float("upper_frequency_limit")?),
     );
-    let bank =
-        Filters::new(bins, f64::from(rate), filters, lower, upper).filter(|_| (1..=filters).contains(&count));
+    let bank = Filters::new(bins, f64::from(rate), filters, lower, upper)?
+        .filter(|_| (1..=filters).contains(&count));
     let Some(bank) = bank else {
         ff_tensor::bail!(
             InvalidArgument,
@@ -220,7 +223,7 @@ fn mfcc(context: &mut KernelContext) -> Result<()> {
     let mut output = context.allocate_output(0)?;
     let frames = context.input_slice::<f32>(0)?.chunks_exact(bins);
     for (frame, coefficients) in frames.zip(output.as_mut_slice::<f32>()?.chunks_exact_mut(count)) {
-        let mut energies = bank.apply(frame);
+        let mut energies = bank.apply(frame)?;
         for energy in &mut energies {
             // A value that is no number stays what it is.
             *energy = if *energy < 1e-12 {

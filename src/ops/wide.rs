@@ -104,6 +104,21 @@ pub fn try_collected<T>(items: impl ExactSizeIterator<Item = Result<T>>) -> Resu
     Ok(values)
 }
 
+/// The lowest finite number of a real type.
+pub fn lowest(dtype: DataType) -> f64 {
+    match dtype {
+        DataType::FLOAT => f64::from(f32::MIN),
+        DataType::HALF => f64::from(f16::MIN),
+        DataType::BFLOAT16 => f64::from(bf16::MIN),
+        DataType::DOUBLE => f64::MIN,
+        DataType::INT8 => f64::from(i8::MIN),
+        DataType::INT16 => f64::from(i16::MIN),
+        DataType::INT32 => f64::from(i32::MIN),
+        DataType::INT64 => i64::MIN as f64,
+        _ => 0.0,
+    }
+}
+
 /// The elements as `f32`.
 pub fn f32s(tensor: &Tensor) -> Result<Cow<'_, [f32]>> {
     if tensor.dtype() == DataType::FLOAT {

@@ -8,7 +8,7 @@ mod fill;
 #[cfg(test)]
 mod float_cases;
 pub mod gather;
-mod identity;
+pub mod identity;
 mod inplace;
 mod lower_index;
 mod lower_movement;

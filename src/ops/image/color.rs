@@ -87,11 +87,14 @@ fn map_pixels(context: &mut KernelContext, convert: fn([f64; 3]) -> [f64; 3]) ->
 }
 
 fn rgb_to_hsv([r, g, b]: [f64; 3]) -> [f64; 3] {
-    let value = r.max(g).max(b);
-    let range = value - r.min(g).min(b);
+    // What cannot be compared with the next channel gives way to it.
+    let larger = |a: f64, b: f64| if a > b { a } else { b };
+    let smaller = |a: f64, b: f64| if a < b { a } else { b };
+    let value = larger(larger(r, g), b);
+    let range = value - smaller(smaller(r, g), b);
     let saturation = if value > 0.0 { range / value } else { 0.0 };
     let unit = 1.0 / (6.0 * range);
-    let hue = if range <= 0.0 {
+    let hue = if range.is_nan() || range <= 0.0 {
         0.0
     } else if r == value {
         unit * (g - b)
@@ -268,8 +271,19 @@ fn colors(dtype: DataType) -> ff_tensor::Tensor {
     crate::testing::numbers(dtype, &[2, 4, 3], &values)
 }
 
+/// Pixels with channels that are infinite or no numbers.
+#[cfg(test)]
+const BROKEN: [f64; 21] = {
+    let (nan, inf) = (f64::NAN, f64::INFINITY);
+    [
+        nan, 1.0, 2.0, 1.0, nan, 2.0, 1.0, 2.0, nan, inf, 1.0, 2.0, 1.0, inf, 2.0, nan, nan, nan, -inf, 0.0,
+        1.0,
+    ]
+};
+
 crate::op_cases! {
     conversions: family(&["RGBToHSV", "HSVToRGB"], FLOATS, |op, dtype| Case::op(op).input(colors(dtype)));
+    broken_pixels: Case::op("RGBToHSV").input(t(&[7, 3], &BROKEN));
     no_pixels: family(&["RGBToHSV", "HSVToRGB"], &FLOATS[..1], |op, dtype| Case::op(op).input(cycle(dtype, &[0, 3])));
     two_channels: family(&["RGBToHSV", "HSVToRGB"], &FLOATS[..1], |op, dtype| Case::op(op).input(cycle(dtype, &[4, 2])).fails(Code::InvalidArgument));
     hue: Case::op("AdjustHue").inputs([colors(DataType::FLOAT), scalar(0.3f32)]);

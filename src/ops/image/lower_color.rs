@@ -42,10 +42,19 @@ fn extremes(builder: &mut Builder, [r, g, b]: [HloOp; 3]) -> Result<(HloOp, HloO
     Ok((builder.maximum(most, b)?, builder.minimum(least, b)?))
 }
 
+/// `a` where it is on the side of `b` that `direction` says, else `b`: what cannot be compared gives way.
+fn picked(builder: &mut Builder, a: HloOp, b: HloOp, direction: Direction) -> Result<HloOp> {
+    let stays = builder.compare(direction, a, b)?;
+    builder.select(stays, a, b)
+}
+
 /// Hue (a part of the circle), saturation and value.
 fn to_hsv(builder: &mut Builder, rgb: [HloOp; 3]) -> Result<[HloOp; 3]> {
     let [r, g, b] = rgb;
-    let (value, least) = extremes(builder, rgb)?;
+    let value = picked(builder, r, g, Direction::Gt)?;
+    let value = picked(builder, value, b, Direction::Gt)?;
+    let least = picked(builder, r, g, Direction::Lt)?;
+    let least = picked(builder, least, b, Direction::Lt)?;
     let range = builder.subtract(value, least)?;
     let zero = builder.scalar_like(0.0, range)?;
     let share = builder.divide(range, value)?;
@@ -67,8 +76,8 @@ fn to_hsv(builder: &mut Builder, rgb: [HloOp; 3]) -> Result<[HloOp; 3]> {
     let is_green = builder.compare(Direction::Eq, g, value)?;
     let hue = builder.select(is_green, hues[1], hues[2])?;
     let hue = builder.select(is_red, hues[0], hue)?;
-    let is_grey = builder.compare(Direction::Le, range, zero)?;
-    let hue = builder.select(is_grey, zero, hue)?;
+    let has_hue = builder.compare(Direction::Gt, range, zero)?;
+    let hue = builder.select(has_hue, hue, zero)?;
     let is_negative = builder.compare(Direction::Lt, hue, zero)?;
     let turned = plus(builder, hue, 1.0)?;
     Ok([builder.select(is_negative, turned, hue)?, saturation, value])

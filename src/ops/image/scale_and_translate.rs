@@ -101,7 +101,8 @@ impl Sampler {
     }
 }
 
-/// For each output pixel of an axis the first input pixel and the weights from there on.
+/// For each output pixel of an axis the first input pixel and the weights from there on: as many for all, zeros at the
+/// end, unless the input ends before.
 type Spans = Vec<(usize, Vec<f32>)>;
 
 fn spans(
@@ -114,29 +115,28 @@ fn spans(
     let inverse = 1.0 / scale;
     let offset = -inverse * translation;
     let width = if antialias { inverse.max(1.0) } else { 1.0 };
+    let most = (2 * (sampler.radius * width).ceil() as usize + 1).min(input);
     let span = |x: usize| {
         let at = (x as f32 + 0.5) * inverse + offset;
         // Also where `at` is no number.
         if !(at >= 0.0 && at <= input as f32) {
-            return (0, Vec::new());
+            return (0, vec![0.0; most]);
         }
         let last = input as i64 - 1;
         let reach = sampler.radius * width;
         let start = ((at - reach - 0.5).ceil() as i64).clamp(0, last);
         let end = ((at + reach - 0.5).floor() as i64).clamp(0, last) + 1;
-        let weights: Vec<f32> = (start..end)
+        let mut weights: Vec<f32> = (start..end)
             .map(|pixel| (sampler.value)(((pixel as f32 + 0.5 - at) * (1.0 / width)).abs()))
             .collect();
         let sum: f32 = weights.iter().sum();
-        if sum.abs() >= 1000.0 * f32::MIN_POSITIVE {
-            let factor = 1.0 / sum;
-            (
-                start as usize,
-                weights.into_iter().map(|weight| weight * factor).collect(),
-            )
-        } else {
-            (start as usize, Vec::new())
+        let has_sum = sum.abs() >= 1000.0 * f32::MIN_POSITIVE;
+        let factor = 1.0 / sum;
+        for weight in &mut weights {
+            *weight = if has_sum { *weight * factor } else { 0.0 };
         }
+        weights.resize(most.min(input - start as usize), 0.0);
+        (start as usize, weights)
     };
     crate::wide::collected((0..output).map(span))
 }
@@ -176,6 +176,9 @@ fn both_spans(
 fn gather(spans: &Spans, row: usize, x: &[f32], out: &mut [f32], transpose: bool) {
     for (o, (start, weights)) in spans.iter().enumerate() {
         for (i, &weight) in weights.iter().enumerate() {
+            if transpose && weight == 0.0 {
+                continue;
+            }
             let source = start + i;
             let (from, to) = if transpose { (o, source) } else { (source, o) };
             let from = &x[from * row..][..row];
@@ -284,6 +287,8 @@ const KERNELS: &[&str] = &[
 ];
 
 crate::op_cases! {
+    infinite: Case::op("ScaleAndTranslate").attr("kernel_type", "box")
+        .inputs([t(&[1, 1, 2, 1], &[1.0f32, f32::INFINITY]), vector(&[2, 2]), vector(&[0.7f32, 1.6]), vector(&[0.5f32, -1.0])]);
     too_large: Case::op("ScaleAndTranslate")
         .inputs([cycle(DataType::FLOAT, &[1, 6, 5, 2]), vector(&[i32::MAX, i32::MAX]), vector(&[1.0f32, 1.0]), vector(&[0.0f32, 0.0])])
         .fails(Code::ResourceExhausted);

@@ -1,6 +1,6 @@
 //! Summaries: numbers, histograms and tensors with a tag, as serialized `Summary` messages.
 //!
-//! The ops that write summaries to files, and those of images and sounds, are not here.
+//! Sounds are in `sound.rs`. The ops that write summaries to files, and those of images, are not here.
 
 use crate::wide::f64s;
 use ff_op::{Gradient, Kernel, KernelContext, Op, shapes};
@@ -53,7 +53,8 @@ pub static OPS: &[&Op] = &[
     },
 ];
 
-fn give(context: &mut KernelContext, value: Vec<Value>) -> Result<()> {
+/// Sets the output to a summary of these values.
+pub(super) fn give(context: &mut KernelContext, value: Vec<Value>) -> Result<()> {
     let bytes = Summary { value }.encode_to_vec();
     let text = TString::concatenated(&[&bytes])?;
     context.set_output(0, Tensor::from_strings(Shape::scalar(), vec![text])?)
@@ -72,7 +73,7 @@ fn text(string: &TString) -> String {
 }
 
 /// The tag at an input. INVALID_ARGUMENT unless it is a scalar.
-fn tag(context: &KernelContext, input: usize) -> Result<String> {
+pub(super) fn tag(context: &KernelContext, input: usize) -> Result<String> {
     let tag = context.input(input)?;
     match tag.strings()? {
         [one] if tag.rank() == 0 => Ok(text(one)),

@@ -1,9 +1,10 @@
 //! Grayscale dilation: the largest sum of image and filter under a window, with gradients.
 
 use super::geometry::{Axis, Format, Padding, axis, output_extent};
-use crate::wide::{f64s, from_f64s, zeros};
+use crate::math::number::{Number, Ordered};
+use crate::wide::{Real, lowest, zeros};
 use ff_op::{Attrs, Gradient, GradientContext, Kernel, KernelContext, Op, ShapeContext};
-use ff_tensor::{Result, dim, ensure};
+use ff_tensor::{Element, Result, Tensor, dim, ensure};
 
 /// Every op of this file.
 pub static OPS: &[&Op] = &[
@@ -41,10 +42,22 @@ const FORMAT: Format = Format {
     channels_last: true,
 };
 
+/// Strides and rates along rows and columns. UNIMPLEMENTED where there are some along others.
+fn steps(attrs: &Attrs) -> Result<(Vec<i64>, Vec<i64>)> {
+    for name in ["strides", "rates"] {
+        ensure!(
+            !matches!(attrs.ints(name), Ok(&[a, _, _, b]) if (a, b) != (1, 1)),
+            Unimplemented,
+            "{name} are only supported across spatial dimensions."
+        );
+    }
+    let along = |name| FORMAT.spatial_of(attrs, name, false);
+    Ok((along("strides")?, along("rates")?))
+}
+
 fn shape(context: &mut ShapeContext) -> Result<()> {
     let (input, filter) = (context.input_with_rank(0, 4)?, context.input_with_rank(1, 3)?);
-    let strides = FORMAT.spatial_of(context.attrs(), "strides", false)?;
-    let rates = FORMAT.spatial_of(context.attrs(), "rates", false)?;
+    let (strides, rates) = steps(context.attrs())?;
     let padding = Padding::of(context.attrs(), FORMAT)?;
     let channels = dim::merge(input.dim(3), filter.dim(2))?;
     let mut extents = Vec::new();
@@ -71,8 +84,7 @@ impl Windows {
             InvalidArgument,
             "input must be 4-dimensional, filter 3-dimensional, and their depths equal: {input:?} and {filter:?}"
         );
-        let strides = FORMAT.spatial_of(context.attrs(), "strides", false)?;
-        let rates = FORMAT.spatial_of(context.attrs(), "rates", false)?;
+        let (strides, rates) = steps(context.attrs())?;
         let padding = Padding::of(context.attrs(), FORMAT)?;
         let along = |i: usize| axis(&padding, i, input[i + 1], filter[i], strides[i], rates[i]);
         Ok(Windows {
@@ -82,35 +94,41 @@ impl Windows {
         })
     }
 
-    /// Calls `found(output, input element, filter element)` with the place of the first largest sum.
-    fn for_each_largest(&self, x: &[f64], filter: &[f64], mut found: impl FnMut(usize, usize, usize)) {
+    /// Calls `found(output, largest sum, input element, filter element)` with the place of the first largest sum. Where no
+    /// sum is larger than the lowest number, that is it, and its place the window's first.
+    fn for_each_largest<T: Ordered>(
+        &self,
+        (x, filter, least): (&[T], &[T], T),
+        mut found: impl FnMut(usize, T, usize, usize),
+    ) {
         let [rows, columns] = self.axes;
+        let place = |b: i64, row: i64, column: i64| {
+            ((b * rows.input + row) * columns.input + column) as usize * self.channels
+        };
         let mut output = 0;
         for b in 0..self.batch as i64 {
             for y in 0..rows.output {
+                let top = y * rows.stride - rows.low;
                 for x_out in 0..columns.output {
+                    let left = x_out * columns.stride - columns.low;
                     for c in 0..self.channels {
-                        let mut best: Option<(f64, usize, usize)> = None;
+                        let mut best = (least, place(b, top.max(0), left.max(0)) + c, c);
                         for fy in 0..rows.window {
-                            let row = y * rows.stride - rows.low + fy * rows.dilation;
+                            let row = top + fy * rows.dilation;
                             for fx in 0..columns.window {
-                                let column = x_out * columns.stride - columns.low + fx * columns.dilation;
+                                let column = left + fx * columns.dilation;
                                 if !(0..rows.input).contains(&row) || !(0..columns.input).contains(&column) {
                                     continue;
                                 }
-                                let from = ((b * rows.input + row) * columns.input + column) as usize
-                                    * self.channels
-                                    + c;
+                                let from = place(b, row, column) + c;
                                 let by = (fy * columns.window + fx) as usize * self.channels + c;
-                                let sum = x[from] + filter[by];
-                                if best.is_none_or(|best| sum > best.0) {
-                                    best = Some((sum, from, by));
+                                let sum = x[from].add(filter[by]);
+                                if sum > best.0 {
+                                    best = (sum, from, by);
                                 }
                             }
                         }
-                        if let Some((_, from, by)) = best {
-                            found(output, from, by);
-                        }
+                        found(output, best.0, best.1, best.2);
                         output += 1;
                     }
                 }
@@ -121,13 +139,13 @@ impl Windows {
 
 fn forward(context: &mut KernelContext) -> Result<()> {
     let windows = Windows::of(context)?;
-    let (x, filter) = (f64s(context.input(0)?)?, f64s(context.input(1)?)?);
     let shape = context.output_shape(0)?.clone();
-    let mut result: Vec<f64> = zeros(shape.num_elements())?;
-    windows.for_each_largest(&x, &filter, |output, from, by| {
-        result[output] = x[from] + filter[by];
-    });
-    let result = from_f64s(context.output_type(0), shape, &result)?;
+    let result = crate::match_real!(context.output_type(0), T => {
+        let mut result = zeros::<T>(shape.num_elements())?;
+        let operands = (context.input_slice(0)?, context.input_slice(1)?, T::from_f64(lowest(T::DTYPE)));
+        windows.for_each_largest(operands, |output, sum, _, _| result[output] = sum);
+        Tensor::from_slice(shape, &result)
+    })?;
     context.set_output(0, result)
 }
 
@@ -147,18 +165,18 @@ fn backward(context: &mut KernelContext, of_filter: bool) -> Result<()> {
         "out_backprop has incompatible size: {} instead of {expected:?}",
         incoming.shape()
     );
-    let (x, filter, incoming) = (
-        f64s(context.input(0)?)?,
-        f64s(context.input(1)?)?,
-        f64s(incoming)?,
-    );
-    let result_like = context.input(usize::from(of_filter))?;
-    let mut result: Vec<f64> = zeros(result_like.num_elements())?;
-    windows.for_each_largest(&x, &filter, |output, from, by| {
-        result[if of_filter { by } else { from }] += incoming[output];
-    });
-    let shape = result_like.shape().clone();
-    let result = from_f64s(context.output_type(0), shape, &result)?;
+    let shape = context.input(usize::from(of_filter))?.shape().clone();
+    let result = crate::match_real!(context.output_type(0), T => {
+        let mut result = zeros::<T>(shape.num_elements())?;
+        let incoming = context.input_slice::<T>(2)?;
+        let operands = (context.input_slice(0)?, context.input_slice(1)?, T::from_f64(lowest(T::DTYPE)));
+        windows.for_each_largest(operands, |output, _, from, by| {
+            if let Some(sum) = result.get_mut(if of_filter { by } else { from }) {
+                *sum = sum.add(incoming[output]);
+            }
+        });
+        Tensor::from_slice(shape, &result)
+    })?;
     context.set_output(0, result)
 }
 
@@ -192,6 +210,16 @@ crate::op_cases! {
     every_type: family(&["Dilation2D"], &[FLOATS, &INTEGERS[..6]].concat(), |op, dtype| {
         rated(Case::op(op).inputs([cycle(dtype, &[2, 5, 4, 2]), cycle(dtype, &[2, 3, 2])]))
     });
+    sums_wrap_around: family(&["Dilation2D"], &INTEGERS[..6], |op, dtype| {
+        rated(Case::op(op).inputs([numbers(dtype, &[1, 1, 3, 1], &[100.0, 127.0, 1.0]), numbers(dtype, &[1, 1, 1], &[100.0])]))
+    });
+    no_numbers: rated(Case::op("Dilation2D").inputs([t(&[1, 2, 2, 1], &[f32::NAN, 1.0, 2.0, f32::NAN]), t(&[2, 2, 1], &[0.0f32; 4])]))
+        .without_gradient();
+    no_numbers_back: family(&["Dilation2DBackpropInput", "Dilation2DBackpropFilter"], &[DataType::FLOAT], |op, _| {
+        rated(Case::op(op).inputs([t(&[1, 1, 2, 1], &[f32::NAN; 2]), t(&[3, 3, 1], &[0.0f32; 9]), t(&[1, 1, 2, 1], &[1.0f32, 2.0])]))
+    });
+    steps_of_channels: Case::op("Dilation2D").inputs([cycle(DataType::FLOAT, &[1, 2, 2, 1]), cycle(DataType::FLOAT, &[2, 2, 1])])
+        .attr("strides", vec![1i64, 1, 1, 3]).attr("rates", vec![1i64; 4]).attr("padding", "SAME").fails(Code::Unimplemented);
     inside: Case::op("Dilation2D").inputs([cycle(DataType::FLOAT, &[2, 5, 4, 2]), cycle(DataType::FLOAT, &[2, 3, 2])])
         .attr("strides", vec![1i64; 4]).attr("rates", vec![1i64; 4]).attr("padding", "VALID");
     no_images: rated(Case::op("Dilation2D").inputs([cycle(DataType::FLOAT, &[0, 5, 4, 2]), cycle(DataType::FLOAT, &[2, 3, 2])]));

@@ -1,7 +1,8 @@
 //! Fractional pooling: windows of random extents, with gradients.
 
 use crate::image::sample_box::Numbers;
-use crate::wide::{f64s, from_f64s, zeros};
+use crate::math::number::Number;
+use crate::wide::{Real, f64s, from_f64s, lowest, zeros};
 use ff_kernels::random::Philox;
 use ff_op::{Attrs, Gradient, GradientContext, Kernel, KernelContext, Op, ShapeContext};
 use ff_tensor::{DataType, PartialShape, Result, Shape, Tensor, dim, ensure};
@@ -203,24 +204,41 @@ impl Windows {
         ((image * self.input[1] + row) * self.input[2] + column) * self.input[3]
     }
 
-    /// The first largest element under each output element.
-    fn largest(&self, x: &[f64]) -> Result<Vec<usize>> {
-        let mut places: Vec<usize> = zeros(self.output.iter().product())?;
+    /// The place of the largest element of each window; none where none is larger than `lowest`.
+    fn largest(&self, x: &[f64], lowest: f64) -> Result<Vec<Option<usize>>> {
+        let mut places = crate::wide::filled(self.output.iter().product(), None)?;
         self.for_each(|to, rows, columns, image| {
             for c in 0..self.input[3] {
-                let mut best: Option<usize> = None;
+                let mut best = (lowest, None);
                 for row in rows.clone() {
                     for column in columns.clone() {
                         let at = self.place(image, row, column) + c;
-                        if best.is_none_or(|best| x[at] > x[best]) {
-                            best = Some(at);
+                        if x[at] > best.0 {
+                            best = (x[at], Some(at));
                         }
                     }
                 }
-                places[to + c] = best.unwrap_or(0);
+                places[to + c] = best.1;
             }
         });
         Ok(places)
+    }
+
+    /// The mean of each window; sums of integers wrap around.
+    fn averages<T: Number + Real>(&self, x: &[T]) -> Result<Vec<T>> {
+        let mut sums = zeros::<T>(self.output.iter().product())?;
+        self.for_each(|to, rows, columns, image| {
+            let count = T::from_f64((rows.len() * columns.len()) as f64);
+            let sums = &mut sums[to..to + self.input[3]];
+            for row in rows {
+                for column in columns.clone() {
+                    let from = &x[self.place(image, row, column)..];
+                    sums.iter_mut().zip(from).for_each(|(sum, &x)| *sum = sum.add(x));
+                }
+            }
+            sums.iter_mut().for_each(|sum| *sum = sum.div(count));
+        });
+        Ok(sums)
     }
 }
 
@@ -241,6 +259,15 @@ fn pool(context: &mut KernelContext, largest: bool) -> Result<()> {
         Unimplemented,
         "Fractional pooling is not yet supported on the batch nor channel dimension."
     );
+    let dims = context.input(0)?.dims();
+    if let Some(axis) = (0..dims.len().min(4)).find(|&axis| (dims[axis] as f64) < ratios[axis]) {
+        ff_tensor::bail!(
+            InvalidArgument,
+            "Pooling ratio is higher than input dimension size for dimension {axis}: {} and {}",
+            dims[axis],
+            ratios[axis]
+        );
+    }
     let mut stream = stream(attrs)?;
     let (pseudo_random, overlapping) = (attrs.bool("pseudo_random")?, attrs.bool("overlapping")?);
     let shape = context.output_shape(0)?.clone();
@@ -259,24 +286,18 @@ fn pool(context: &mut KernelContext, largest: bool) -> Result<()> {
     };
     let x = f64s(context.input(0)?)?;
     let result = if largest {
-        windows.largest(&x)?.into_iter().map(|place| x[place]).collect()
+        let lowest = lowest(context.output_type(0));
+        let value = |place: Option<usize>| place.map_or(lowest, |place| x[place]);
+        windows.largest(&x, lowest)?.into_iter().map(value).collect()
     } else {
-        let mut sums: Vec<f64> = zeros(shape.num_elements())?;
-        windows.for_each(|to, rows, columns, image| {
-            let count = (rows.len() * columns.len()) as f64;
-            for row in rows {
-                for column in columns.clone() {
-                    let from = windows.place(image, row, column);
-                    for c in 0..input[3] {
-                        sums[to + c] += x[from + c];
-                    }
-                }
-            }
-            sums[to..to + input[3]].iter_mut().for_each(|sum| *sum /= count);
-        });
-        sums
+        Vec::new()
     };
-    let result = from_f64s(context.output_type(0), shape, &result)?;
+    let result = match (largest, context.output_type(0)) {
+        (true, dtype) => from_f64s(dtype, shape, &result)?,
+        (false, dtype) => crate::match_type!(dtype, (f32, f64, i32, i64), T => {
+            Tensor::from_slice(shape, &windows.averages::<T>(context.input(0)?.as_slice()?)?)
+        })?,
+    };
     context.set_output(0, result)?;
     context.set_output(1, Tensor::vector(&windows.rows)?)?;
     context.set_output(2, Tensor::vector(&windows.columns)?)
@@ -329,13 +350,16 @@ fn max_backward(context: &mut KernelContext) -> Result<()> {
     );
     let mut result: Vec<f64> = zeros(x.len())?;
     if !x.is_empty() {
-        for (element, place) in windows.largest(&x)?.into_iter().enumerate() {
+        let lowest = lowest(context.output_type(0));
+        for (element, place) in windows.largest(&x, lowest)?.into_iter().enumerate() {
             ensure!(
-                x[place] == output[element],
+                place.map_or(lowest, |place| x[place]) == output[element],
                 InvalidArgument,
                 "tensor_out_dup is not the same as tensor_out"
             );
-            result[place] += incoming[element];
+            if let Some(place) = place {
+                result[place] += incoming[element];
+            }
         }
     }
     let shape = context.input(0)?.shape().clone();
@@ -410,6 +434,10 @@ crate::op_cases! {
     regular: family(&["FractionalMaxPool", "FractionalAvgPool"], &FLOATS[..1], |op, dtype| {
         Case::op(op).input(cycle(dtype, &[1, 8, 9, 2])).attr("pooling_ratio", vec![1.0f32, 2.0, 3.0, 1.0])
     });
+    sums_wrap_around: Case::op("FractionalAvgPool").input(t(&[1, 2, 2, 1], &[i32::MAX, i32::MAX, i32::MAX, 5])).attr("pooling_ratio", vec![1.0f32, 2.0, 2.0, 1.0]);
+    no_numbers: Case::op("FractionalMaxPool").input(t(&[1, 2, 4, 1], &[1.0, f32::NAN, f32::NAN, f32::NAN, 2.0, f32::NAN, f32::NAN, f32::NEG_INFINITY]))
+        .attr("pooling_ratio", vec![1.0f32, 2.0, 2.0, 1.0]).without_gradient();
+    no_images: Case::op("FractionalMaxPool").input(t::<f64>(&[0, 2, 2, 1], &[])).attr("pooling_ratio", vec![1.0f32, 1.5, 1.5, 1.0]).fails(Code::InvalidArgument);
     too_small: family(&["FractionalMaxPool", "FractionalAvgPool"], &FLOATS[..1], |op, dtype| {
         Case::op(op).input(cycle(dtype, &[1, 1, 9, 2])).attr("pooling_ratio", vec![1.0f32, 2.0, 3.0, 1.0]).fails(Code::InvalidArgument)
     });

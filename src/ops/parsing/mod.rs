@@ -7,7 +7,7 @@ mod json;
 mod raw;
 mod sequence;
 mod tensor;
-mod wav;
+pub mod wav;
 
 use ff_op::Op;
 

@@ -47,7 +47,7 @@ fn sample_count(context: &KernelContext) -> Result<usize> {
     );
     let classes = context.input(0)?.dims()[1];
     ensure!(
-        samples == 0 || classes > 0 || context.input(0)?.dims()[0] == 0,
+        classes > 0,
         InvalidArgument,
         "num_classes should be positive, got {classes}"
     );
@@ -117,6 +117,7 @@ crate::op_cases! {
         .input(t(&[2, 3], &[0.0f32, 1.0, 2.0, 3.0, 1.0, f32::NEG_INFINITY])).input(scalar(6))
         .gives(t(&[2, 6], &[1i64, 2, 2, 2, 1, 2, 0, 0, 0, 0, 0, 0]));
     no_samples: Case::op("Multinomial").input(t(&[1, 1], &[0.0f64])).input(scalar(0)).gives(t::<i64>(&[1, 0], &[]));
+    nothing_to_draw_from: Case::op("Multinomial").input(t::<f32>(&[0, 0], &[])).input(scalar(0)).fails(Code::InvalidArgument);
     no_classes: Case::op("Multinomial").input(t::<f32>(&[2, 0], &[])).input(scalar(1)).fails(Code::InvalidArgument);
     negative_count: Case::op("Multinomial").input(t(&[1, 1], &[0.0f32])).input(scalar(-1))
         .fails(Code::InvalidArgument);

@@ -38,7 +38,9 @@ fn change_case(
     match context.attrs().bytes("encoding")? {
         b"" => map_strings(context, |bytes| Ok(ascii(bytes)[..].into())),
         b"utf-8" => map_strings(context, |bytes| {
-            Ok(TString::from(unicode(&String::from_utf8_lossy(bytes))))
+            // Text ends at the first NUL, as in C.
+            let text = bytes.split(|&byte| byte == 0).next().unwrap_or(&[]);
+            Ok(TString::from(unicode(&String::from_utf8_lossy(text))))
         }),
         other => bail!(
             InvalidArgument,
@@ -63,6 +65,9 @@ pub(super) fn strip(bytes: &[u8]) -> &[u8] {
 
 crate::op_cases! {
     lower_bytes: Case::op("StringLower").input(strings(&[2], &["ÀBC", ""])).gives(strings(&[2], &["Àbc", ""]));
+    ended: family(&["StringLower", "StringUpper"], &[DataType::STRING], |op, _| {
+        Case::op(op).attr("encoding", "utf-8").input(strings(&[2], &["aB\0b", "\0x"]))
+    });
     lower_letters: Case::op("StringLower").attr("encoding", "utf-8").input(strings(&[], &["ÀBCΣ"]))
         .gives(strings(&[], &["àbcς"]));
     upper_letters: Case::op("StringUpper").attr("encoding", "utf-8").input(strings(&[1], &["àbcß"]))

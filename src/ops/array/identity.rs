@@ -16,6 +16,15 @@ static IDENTITY_N: Op = Op {
     shape: each_unchanged,
     ..IDENTITY
 };
+static LIST_TO_ARRAY: Op = Op {
+    name: "_ListToArray",
+    gradient: Gradient::Missing,
+    ..IDENTITY_N
+};
+static ARRAY_TO_LIST: Op = Op {
+    name: "_ArrayToList",
+    ..LIST_TO_ARRAY
+};
 static REF_IDENTITY: Op = Op {
     name: "RefIdentity",
     lower: None,
@@ -61,6 +70,8 @@ static CHECK_NUMERICS_V2: Op = Op {
 pub static OPS: &[&Op] = &[
     &IDENTITY,
     &IDENTITY_N,
+    &LIST_TO_ARRAY,
+    &ARRAY_TO_LIST,
     &REF_IDENTITY,
     &SNAPSHOT,
     &STOP_GRADIENT,
@@ -157,6 +168,10 @@ fn check_numerics(context: &mut KernelContext) -> Result<()> {
 crate::op_cases! {
     identity_of_nothing: Case::op("Identity").input(t::<f32>(&[0, 2], &[])).gives(t::<f32>(&[0, 2], &[]));
     identity_of_strings: Case::op("Identity").input(strings(&[], &["a"])).gives(strings(&[], &["a"]));
+    list_to_array: Case::op("_ListToArray").inputs([scalar(1i32), vector(&[2, 3])]).attr("T", DataType::INT32).attr("N", 2i64)
+        .gives(scalar(1i32)).gives(vector(&[2, 3]));
+    array_to_list: Case::op("_ArrayToList").inputs([scalar(1i32), vector(&[2, 3])]).attr("N", 2i64).attr("out_types", vec![DataType::INT32; 2])
+        .gives(scalar(1i32)).gives(vector(&[2, 3]));
     identities: Case::op("IdentityN").inputs([scalar(1i32), vector(&[true, false].map(ff_tensor::Bool::from))]);
     stopped: Case::op("StopGradient").input(counting(DataType::BFLOAT16, &[3]));
     ensured_partly: Case::op("EnsureShape").input(counting(DataType::INT8, &[2, 3]))

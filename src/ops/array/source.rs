@@ -24,6 +24,10 @@ static CONST: Op = Op {
     gradient: Gradient::NotDifferentiable,
     ..Op::PURE
 };
+static HOST_CONST: Op = Op {
+    name: "HostConst",
+    ..CONST
+};
 static PLACEHOLDER: Op = Op {
     name: "Placeholder",
     shape: placeholder_shape,
@@ -75,6 +79,7 @@ static NO_OP: Op = Op {
 /// The ops of this file.
 pub static OPS: &[&Op] = &[
     &CONST,
+    &HOST_CONST,
     &PLACEHOLDER,
     &PLACEHOLDER_V2,
     &PLACEHOLDER_WITH_DEFAULT,
@@ -142,6 +147,7 @@ crate::op_cases! {
         .gives(scalar(2.5f64));
     constant_of_strings: Case::op("Const").attr("dtype", DataType::STRING).attr("value", strings(&[2], &["", "x"]))
         .gives(strings(&[2], &["", "x"]));
+    constant_of_host: Case::op("HostConst").attr("dtype", DataType::INT32).attr("value", vector(&[1, 2])).gives(vector(&[1, 2]));
     not_fed_at_all: Case::op("Placeholder").attr("dtype", DataType::FLOAT).attr("shape", PartialShape::unknown())
         .fails(Code::InvalidArgument);
 }

@@ -18,6 +18,14 @@ const WATCHED: Op = Op {
     gradient: Gradient::Missing,
     ..Op::PURE
 };
+const COPY: Op = Op {
+    name: "Copy",
+    kernels: &[Kernel::native(|context| {
+        check_watchers(context)?;
+        identity::pass_all(context)
+    })],
+    ..WATCHED
+};
 const FIGURES: Op = Op {
     name: "DebugNumericSummaryV2",
     shape: |context| {
@@ -40,6 +48,11 @@ pub static OPS: &[&Op] = &[
             identity::pass_all(context)
         })],
         ..Op::STATEFUL
+    },
+    &COPY,
+    &Op {
+        name: "CopyHost",
+        ..COPY
     },
     &Op {
         name: "DebugGradientIdentity",
@@ -87,6 +100,19 @@ fn check_urls(context: &KernelContext) -> Result<()> {
         "{}: debug_urls are not supported",
         context.node().name
     );
+    Ok(())
+}
+
+/// A copy is told who watches it: `op;url;whether it can be switched off` of each. INTERNAL where it is not so.
+fn check_watchers(context: &KernelContext) -> Result<()> {
+    for watcher in context.attrs().strings("debug_ops_spec")? {
+        ensure!(
+            watcher.iter().filter(|&&byte| byte == b';').count() == 2,
+            Internal,
+            "Unexpected number of semicolons in debug_ops_spec element: {}",
+            String::from_utf8_lossy(watcher)
+        );
+    }
     Ok(())
 }
 
@@ -232,9 +258,11 @@ crate::op_cases! {
         let case = Case::op(op).input(counting(dtype, &[2, 2]));
         if op == "DebugIdentity" { case.attr("tensor_name", "a:0") } else { case }
     });
+    copied: family(&["Copy", "CopyHost"], &[DataType::FLOAT, DataType::STRING], |op, dtype| Case::op(op).input(counting(dtype, &[2, 2])));
+    copied_for_nobody: Case::op("CopyHost").attr("debug_ops_spec", vec![ff_proto::Bytes::from_static(b"nonsense")]).input(scalar(1)).fails(Code::Internal);
     nameless: family(&["DebugIdentity", "DebugNanCount", "DebugNumericSummary"], &FLOATS[..1], |op, dtype| Case::op(op).input(cycle(dtype, &[2])).fails(Code::InvalidArgument));
     counted: family(&["DebugNanCount"], FLOATS, |op, dtype| Case::op(op).attr("tensor_name", "a").input(every_kind(dtype)).gives(vector(&[1i64])));
-    summarized: family(&["DebugNumericSummary"], FLOATS, |op, dtype| Case::op(op).attr("tensor_name", "a").input(every_kind(dtype)));
+    summarized: family(&["DebugNumericSummary"], &FLOATS[..2], |op, dtype| Case::op(op).attr("tensor_name", "a").input(every_kind(dtype)));
     summarized_whole: family(&["DebugNumericSummary"], INTEGERS, |op, dtype| Case::op(op).attr("tensor_name", "a").input(cycle(dtype, &[5])));
     within_limits: Case::op("DebugNumericSummary").attr("tensor_name", "a").attr("lower_bound", -1.0f32).attr("upper_bound", 0.5f32)
         .input(vector(&[-2.0f32, -1.0, 0.0, 0.5, 1.0, f32::NAN]));

@@ -65,6 +65,11 @@ pub fn gather_nd(context: &mut LowerContext) -> Result<()> {
     let (dims, index_dims) = (context.input_dims(0)?, context.input_dims(1)?);
     let (operand, indices) = (context.input(0)?, context.input(1)?);
     let (places, depth) = (index_dims.len() - 1, index_dims[index_dims.len() - 1] as usize);
+    ensure!(
+        !dims.contains(&0) || index_dims[..places].contains(&0),
+        InvalidArgument,
+        "Requested more than 0 entries, but params is empty.  Params shape: {dims:?}"
+    );
     let builder = &mut *context.builder;
     let indices = checked_places(builder, indices, &dims[..depth])?;
     let result: Vec<i64> = [&index_dims[..places], &dims[depth..]].concat();

@@ -28,7 +28,7 @@ static APPROXIMATE_EQUAL: Op = Op {
         let tolerance = context.builder.scalar_like(f64::from(tolerance), distance)?;
         let result = context
             .builder
-            .compare_broadcast(Direction::Lt, distance, tolerance)?;
+            .compare_broadcast(Direction::Le, distance, tolerance)?;
         context.set_output(0, result);
         Ok(())
     }),
@@ -93,6 +93,10 @@ crate::op_cases! {
     near: family(&["ApproximateEqual"], &FLOATS[..2], |op, dtype| {
         Case::op(op).inputs([numbers(dtype, &[4], &[1.0, 1.0, f64::NAN, -2.0]), numbers(dtype, &[4], &[1.0, 1.5, f64::NAN, -2.125])]).attr("tolerance", 0.25f32)
     });
+    at_the_limit: Case::op("ApproximateEqual").attr("tolerance", 0.25f32)
+        .inputs([vector(&[1.0f32, f32::INFINITY, f32::NAN, 0.0]), vector(&[0.75f32, f32::INFINITY, f32::NAN, 0.5])])
+        .gives(bools(&[4], &[true, false, false, false]));
+    equal: Case::op("ApproximateEqual").attr("tolerance", 0.0f32).inputs([scalar(1.0f64), scalar(1.0f64)]).gives(bools(&[], &[true]));
     near_misfit: Case::op("ApproximateEqual").inputs([vector(&[1.0f32]), vector(&[1.0f32, 2.0])]).fails(Code::InvalidArgument);
     counts: family(&["PopulationCount"], INTEGERS, |op, dtype| Case::op(op).input(numbers(dtype, &[4], &[0.0, 1.0, 7.0, 100.0])));
     counts_of_negatives: Case::op("PopulationCount").input(vector(&[-1i64, i64::MIN, -2])).gives(vector(&[64u8, 1, 63]));

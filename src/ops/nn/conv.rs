@@ -210,7 +210,20 @@ pub fn convolution_dims(format: Format) -> ConvolutionDims {
     }
 }
 
+/// INVALID_ARGUMENT where a filter has no elements.
+pub fn check_filter(dims: &[i64]) -> Result<()> {
+    ensure!(
+        !dims.contains(&0),
+        InvalidArgument,
+        "filter must not have zero elements (i.e. all dimensions must be non-zero)"
+    );
+    Ok(())
+}
+
 fn lower(context: &mut LowerContext, spatial: usize, depthwise: bool) -> Result<()> {
+    if !depthwise {
+        check_filter(&context.input_dims(1)?)?;
+    }
     let (input, filter) = (context.input(0)?, context.input(1)?);
     let attrs = &context.node().attrs;
     let result = convolution(context.builder, attrs, input, filter, spatial, depthwise)?;
@@ -300,6 +313,9 @@ crate::op_cases! {
     });
     planes_with_paddings: Case::op("Conv2D").inputs([cycle(DataType::FLOAT, &[1, 3, 3, 1]), cycle(DataType::FLOAT, &[2, 2, 1, 1])])
         .attr("strides", vec![1i64; 4]).attr("padding", "EXPLICIT").attr("explicit_paddings", vec![0i64, 0, 1, 0, 0, 2, 0, 0]);
+    no_filter: family(&["Conv3D"], &FLOATS[..3], |op, dtype| {
+        Case::op(op).inputs([cycle(dtype, &[0, 3, 3, 3, 1]), cycle(dtype, &[1, 0, 1, 1, 1])]).attr("strides", vec![1i64; 5]).attr("padding", "SAME").fails(Code::InvalidArgument)
+    });
     no_planes: Case::op("Conv2D").inputs([cycle(DataType::FLOAT, &[0, 3, 3, 1]), cycle(DataType::FLOAT, &[2, 2, 1, 1])])
         .attr("strides", vec![1i64; 4]).attr("padding", "VALID").gives(t::<f32>(&[0, 2, 2, 1], &[]));
     planes_misfit: Case::op("Conv2D").inputs([cycle(DataType::FLOAT, &[1, 3, 3, 3]), cycle(DataType::FLOAT, &[2, 2, 2, 1])])

@@ -131,6 +131,9 @@ fn run<T: Element + ff_tensor::Element>(
     let format = Format::of(context.attrs(), context.input(0)?.rank() - 2)?;
     let input = channels_last(format, context.input(0)?)?;
     let filter = context.input(1)?;
+    if !depthwise {
+        super::conv::check_filter(filter.dims())?;
+    }
     if context.output_shape(0)?.num_elements() == 0 || filter.num_elements() == 0 || input.num_elements() == 0
     {
         let zeros = Tensor::zeros(context.output_type(0), context.output_shape(0)?.clone())?;

@@ -4,7 +4,7 @@ use super::range::{from_integers, integers};
 use super::uniform::{Multiplier, Scales, check_scales, limits};
 use crate::wide::{reserved, zeros};
 use ff_op::{Kernel, KernelContext, Op, ShapeContext};
-use ff_tensor::{PartialShape, Result, Tensor, dim};
+use ff_tensor::{PartialShape, Result, Tensor, dim, ensure};
 
 /// Every op of this file.
 pub static OPS: &[&Op] = &[
@@ -13,6 +13,13 @@ pub static OPS: &[&Op] = &[
         shape: |context| {
             check_scales(context, 0, 2, "lhs_quantization_axis")?;
             check_scales(context, 1, 4, "rhs_quantization_axis")?;
+            for axis in ["rhs_quantization_axis", "output_quantization_axis"] {
+                ensure!(
+                    [-1, 1].contains(&context.attrs().int(axis)?),
+                    InvalidArgument,
+                    "{axis} Attr must be 1 (per-channel) or -1 (per-tensor)."
+                );
+            }
             product_shape(context)
         },
         kernels: &[Kernel::native(dot)],
@@ -156,6 +163,9 @@ crate::op_cases! {
     products_each: bounded(Case::op("UniformQuantizedDot").inputs([q(DataType::QINT8, &[2, 2], &[1, 2, 3, 4]), q(DataType::QINT8, &[2, 3], &[1, 2, 3, 4, 5, 6])])
         .inputs([scalar(0.5f32), scalar(1), vector(&[0.5f32, 0.25, 0.75]), vector(&[2, 4, 3]), scalar(0.25f32), scalar(-20)]).attr("Tout", DataType::QINT32)
         .attr("rhs_quantization_axis", 1i64), ALL);
+    products_of_no_axis: bounded(Case::op("UniformQuantizedDot").inputs([q(DataType::QINT8, &[0, 1], &[]), q(DataType::QINT8, &[1, 1], &[1])])
+        .inputs([scalar(0.5f32), scalar(1), scalar(0.5f32), scalar(2), scalar(0.25f32), scalar(-20)]).attr("Tout", DataType::QINT32)
+        .attr("output_quantization_axis", 2i64), ALL).fails(Code::InvalidArgument);
     products_misfit: bounded(Case::op("UniformQuantizedDot").inputs([q(DataType::QINT8, &[2, 2], &[1, 2, 3, 4]), q(DataType::QINT8, &[3, 2], &[1, 2, 3, 4, 5, 6])])
         .inputs([scalar(0.5f32), scalar(1), scalar(0.5f32), scalar(2), scalar(0.25f32), scalar(-20)]).attr("Tout", DataType::QINT32), ALL).fails(Code::InvalidArgument);
     mixed: bounded(Case::op("UniformQuantizedDotHybrid").inputs([t(&[2, 2], &[-32.2f32, -12.1, 10.7, 11.6]), q(DataType::QINT8, &[2, 3], &[-14, -1, 3, 5, 10, 6])])

@@ -316,8 +316,6 @@ def temporary(case):
     case.run(graph.add("DestroyTemporaryVariable", value, var_name="nobody"))
     again = graph.add("TemporaryVariable", name="w", shape=[], dtype="float", var_name="other", control=[value])
     case.run(graph.add("Assign", again, graph.const(1.0)))
-    never = graph.add("TemporaryVariable", name="n", shape=[1], dtype="int32")
-    case.run(graph.add("DestroyTemporaryVariable", never, var_name="n", control=[never]))
     plain = _reference(case, name="plain")
     case.run(graph.add("DestroyTemporaryVariable", graph.add("Assign", plain, graph.const(1.0)), var_name="plain"))
 

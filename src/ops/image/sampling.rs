@@ -2,7 +2,7 @@
 //!
 //! All numbers are `f32`, in the order of operations of the reference, so that pixels on an edge fall on its side.
 
-use crate::wide::collected;
+use crate::wide::{collected, try_collected};
 use ff_tensor::Result;
 
 /// How an axis is scaled.
@@ -157,10 +157,10 @@ pub fn area(factor: f32, output: usize) -> Result<Vec<Area>> {
                 (false, false) => 1.0,
             }
         };
-        Area {
+        Ok(Area {
             start,
-            shares: (start..end).map(share).collect(),
-        }
+            shares: collected((0..(end - start).max(0) as usize).map(|at| share(start + at as i64)))?,
+        })
     };
-    collected((0..output).map(shares))
+    try_collected((0..output).map(shares))
 }

@@ -136,8 +136,9 @@ fn calls_on_a_device_of_this_process() {
     };
     let outputs = call("/job:localhost/replica:0/task:0/device:CPU:0").unwrap();
     assert_eq!(outputs[0].as_slice::<f32>().unwrap(), [8.0]);
-    let error = call("/device:GPU:0").err().unwrap();
-    assert_eq!(error.code(), Code::InvalidArgument);
+    let code = |device: &str| call(device).err().unwrap().code();
+    assert_eq!(code("/device:GPU:0"), Code::Internal);
+    assert_eq!(code("nonsense"), Code::InvalidArgument);
 }
 
 /// `f0(x) = -x`, `f1(x) = f0(x)`, ..: each calls the one before, or chooses it on both sides, or is it in a loop's place.

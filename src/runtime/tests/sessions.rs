@@ -115,11 +115,11 @@ fn every_node_without_a_kernel_is_named() {
             .message()
             .contains("Op type not registered 'Bessel'")
     );
-    let a = NodeBuilder::new("XlaSharding", "a")
+    let a = NodeBuilder::new("XlaClusterOutput", "a")
         .input(out(x))
         .finish(&mut graph)
         .unwrap();
-    let b = NodeBuilder::new("XlaSharding", "b")
+    let b = NodeBuilder::new("XlaClusterOutput", "b")
         .input(out(a))
         .finish(&mut graph)
         .unwrap();

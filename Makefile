@@ -133,11 +133,13 @@ check-threads: setup
 # rendezvous, the queues' monitor, and the letters of runs that wait.
 loom: setup
 	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=build/loom cargo test --release -p ff-kernels -p ff-op --lib loom
+	RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=build/loom cargo test -p ff-ops --lib loom
 
 # The same with fewer switches.
 loom-short: setup
 	LOOM_MAX_PREEMPTIONS=2 RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=build/loom \
 	    cargo test --release -p ff-kernels -p ff-op --lib loom
+	LOOM_MAX_PREEMPTIONS=2 RUSTFLAGS="--cfg loom" CARGO_TARGET_DIR=build/loom cargo test -p ff-ops --lib loom
 
 # Licences and sources of dependencies.
 deny:

@@ -8,6 +8,8 @@ mod map_stage;
 mod mutex;
 pub mod optional;
 mod queue;
+#[cfg(all(test, loom))]
+mod queue_loom_tests;
 mod queue_ops;
 #[cfg(test)]
 mod queue_tests;

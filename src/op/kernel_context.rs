@@ -31,6 +31,11 @@ pub trait KernelHost: Send + Sync {
     /// Number of the step, unique in its session.
     fn step_id(&self) -> u64;
 
+    /// The v1 loop around the kernel, and its turn, for the few kinds of kernels that may ask: 0 and 0 outside of loops.
+    fn loop_turn(&self) -> (u64, u64) {
+        (0, 0)
+    }
+
     /// Full name of the device.
     fn device_name(&self) -> &str;
 

@@ -1,4 +1,4 @@
-//! The loop around a kernel, and its turn, for kernels that were given at run time: they may ask for both.
+//! The loop around a kernel, and its turn, for the kernels that may ask for both.
 //!
 //! The engines know them; other kernels never ask. So an engine sets them on its thread around kernels of such ops only, and
 //! all else costs nothing. Guarantees: the numbers are the reference's, whichever engine runs the loop.
@@ -57,10 +57,14 @@ fn combined(a: u64, b: u64) -> u64 {
     a ^ b.wrapping_add(GOLDEN).wrapping_add(a << 10).wrapping_add(a >> 4)
 }
 
-/// Whether kernels of an op may ask for their turn.
+/// Whether kernels of an op may ask for their turn: those given at run time, and those whose variables last for a turn.
 pub fn may_ask(op: &OpRecord) -> bool {
     let mut kernels = op.kernels.iter();
     kernels.any(|kernel| matches!(kernel, KernelRecord::Dynamic { .. }))
+        || matches!(
+            op.def.name.as_str(),
+            "TemporaryVariable" | "DestroyTemporaryVariable"
+        )
 }
 
 #[cfg(test)]

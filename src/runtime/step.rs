@@ -3,6 +3,7 @@
 use crate::device::Device;
 use crate::eager_device::DeviceName;
 use crate::functions::Functions;
+use crate::loop_turn::LoopTurn;
 use crate::session::SessionState;
 pub use crate::trace::Trace;
 use ff_kernels::ThreadPool;
@@ -142,6 +143,11 @@ impl KernelHost for Step {
 
     fn step_id(&self) -> u64 {
         self.common.id
+    }
+
+    fn loop_turn(&self) -> (u64, u64) {
+        let LoopTurn { frame, turn } = LoopTurn::current();
+        (frame, turn)
     }
 
     fn device_name(&self) -> &str {

@@ -23,7 +23,11 @@ pub static OPS: &[&Op] = &[
         name: "DestroyTemporaryVariable",
         shape: shapes::unchanged,
         kernels: &[Kernel::native(|context| {
+            let name = name_in_turn(context, context.attrs().string("var_name")?);
             let value = context.ref_input(0)?.read()?;
+            let resources = context.resources();
+            let container = resources.step_container(context.host().step_id());
+            resources.delete(&container, &name)?;
             context.set_output(0, value)
         })],
         ..COUNT
@@ -74,7 +78,14 @@ pub static OPS: &[&Op] = &[
     },
 ];
 
-/// A variable that lives as long as references to it; it starts with zeros where the reference leaves it unset.
+/// What a temporary variable is called in its step: there is one for each turn of a loop.
+fn name_in_turn(context: &KernelContext, name: &str) -> String {
+    let (frame, turn) = context.host().loop_turn();
+    format!("{name}/{frame}:{turn}")
+}
+
+/// A variable of the step until it is destroyed; it starts with zeros where the reference leaves it unset. ALREADY_EXISTS when
+/// its name is taken.
 fn make(context: &mut KernelContext) -> Result<()> {
     let attrs = context.attrs();
     let (dtype, shape) = (attrs.dtype("dtype")?, attrs.shape("shape")?);
@@ -87,7 +98,11 @@ fn make(context: &mut KernelContext) -> Result<()> {
     };
     let variable = RefVariable::new(name, dtype);
     variable.assign(Tensor::zeros(dtype, shape)?)?;
-    context.set_output_ref(0, Arc::new(variable));
+    let (variable, name) = (Arc::new(variable), name_in_turn(context, name));
+    let resources = context.resources();
+    let container = resources.step_container(context.host().step_id());
+    resources.create(&container, &name, variable.clone())?;
+    context.set_output_ref(0, variable);
     Ok(())
 }
 
@@ -156,6 +171,16 @@ mod tests {
         runner
             .run_named("Assign", "assign", &inputs, Attrs::new())
             .unwrap();
+        let again = runner.run_named("TemporaryVariable", "t", &[], attrs.clone());
+        assert_eq!(again.err().unwrap().code(), Code::AlreadyExists);
+        let nobody = Attrs::new().with("var_name", "nobody");
+        let missing = runner.run_named(
+            "DestroyTemporaryVariable",
+            "d",
+            std::slice::from_ref(&variable),
+            nobody,
+        );
+        assert_eq!(missing.err().unwrap().code(), Code::NotFound);
         assert_eq!(destroy(variable).as_slice::<i32>().unwrap(), [1, 2]);
         assert_eq!(destroy(make()).dims(), [2]);
     }

@@ -65,16 +65,6 @@ static DESTROY: Op = Op {
     gradient: Gradient::NotDifferentiable,
     ..Op::WRITES
 };
-static IS_OWNED: Op = Op {
-    name: "IsResourceHandleRefCounting",
-    shape: shapes::scalar,
-    kernels: &[Kernel::native(|context| {
-        let owned = context.handle(0)?.object.is_some();
-        context.set_output(0, Tensor::scalar(Bool::from(owned))?)
-    })],
-    gradient: Gradient::NotDifferentiable,
-    ..Op::STATEFUL
-};
 static READ_MANY: Op = Op {
     name: "_ReadVariablesOp",
     shape: |_| Ok(()),
@@ -102,7 +92,6 @@ pub static OPS: &[&Op] = &[
     &VAR_HANDLE,
     &READ,
     &READ_MANY,
-    &IS_OWNED,
     &ASSIGN,
     &IS_INITIALIZED,
     &VARIABLE_SHAPE,

@@ -266,9 +266,6 @@ def many_are_read(case):
     case.run(many)
     case.do(graph.add("AssignVariableOp", a, graph.const(4.0)), graph.add("AssignVariableOp", b, graph.const([1, 2])))
     case.run(many)
-    case.run(graph.add("IsResourceHandleRefCounting", a))
-    nameless = graph.add("AnonymousHashTable", key_dtype="string", value_dtype="int64")
-    case.run(graph.add("IsResourceHandleRefCounting", nameless))
 
 
 def slices_are_assigned(case):

@@ -45,6 +45,25 @@ fn every_type_is_read_and_written() {
     assert_eq!(files::list(&format!("{path}/new")).unwrap().len(), 2);
 }
 
+/// In the reference two who ask one reader at once may get each other's answers; so the C programs cannot compare it.
+#[test]
+fn a_reader_is_shared_by_threads() {
+    let reader = BundleReader::open(&data("types")).unwrap();
+    let expected = types();
+    std::thread::scope(|scope| {
+        for first in 0..4 {
+            let (reader, expected) = (&reader, &expected);
+            scope.spawn(move || {
+                for turn in 0..200 {
+                    let (name, tensor) = &expected[(first + turn) % expected.len()];
+                    assert!(reader.contains(name) && !reader.contains("nobody"));
+                    assert!(same(&reader.read(name).unwrap(), tensor));
+                }
+            });
+        }
+    });
+}
+
 fn parts() -> (Tensor, Tensor) {
     (
         pattern(DataType::FLOAT, &[5, 3], 0),

@@ -226,12 +226,15 @@ fn set_eigen<T: Field>(
 }
 
 /// One matrix for each of a batch.
-type Batch<T> = Vec<Matrix<T>>;
+pub(super) type Batch<T> = Vec<Matrix<T>>;
 
-/// Eigenvalues and eigenvectors of the Hermitian matrices at input 0, from their lower triangles.
-fn hermitian<T: Field>(context: &KernelContext) -> Result<(Batch<T>, Batch<T>)> {
+/// Eigenvalues and eigenvectors of the Hermitian matrices at input 0, from their lower triangles or their upper ones.
+pub(super) fn hermitian<T: Field>(context: &KernelContext, lower: bool) -> Result<(Batch<T>, Batch<T>)> {
     let (mut values, mut vectors) = (Vec::new(), Vec::new());
-    for matrix in matrices::<T>(context.input(0)?)? {
+    for mut matrix in matrices::<T>(context.input(0)?)? {
+        if !lower {
+            matrix = matrix.adjoint().map_err(no_memory)?;
+        }
         let found = hermitian_eigen(&matrix).map_err(no_memory)?;
         let (own_values, own_vectors) = found.ok_or_else(|| {
             status!(
@@ -247,7 +250,7 @@ fn hermitian<T: Field>(context: &KernelContext) -> Result<(Batch<T>, Batch<T>)> 
 
 fn self_adjoint(context: &mut KernelContext) -> Result<()> {
     match_field!(context.output_type(0), T => {
-        let (values, vectors) = hermitian::<T>(context)?;
+        let (values, vectors) = hermitian::<T>(context, true)?;
         set_eigen(context, values, vectors)
     })
 }
@@ -255,7 +258,7 @@ fn self_adjoint(context: &mut KernelContext) -> Result<()> {
 /// The first version: eigenvalues as a row above the eigenvectors.
 fn self_adjoint_together(context: &mut KernelContext) -> Result<()> {
     match_field!(context.output_type(0), T => {
-        let (values, vectors) = hermitian::<T>(context)?;
+        let (values, vectors) = hermitian::<T>(context, true)?;
         let together = |(values, vectors): (Matrix<T>, Matrix<T>)| Matrix {
             rows: vectors.rows + 1,
             columns: vectors.columns,

@@ -2,12 +2,12 @@
 //!
 //! Numbers of iterations and tolerances are not used: results are as exact as the type allows.
 
-use super::decompose::{least, row, set_all};
+use super::decompose::{hermitian, least, row, set_all};
 use super::matrices::{Field, match_field, matrices, no_memory};
 use super::shapes::{batch, square};
-use ff_kernels::linalg::{hermitian_eigen, svd};
+use ff_kernels::linalg::svd;
 use ff_op::{Gradient, Kernel, KernelContext, Op, ShapeContext};
-use ff_tensor::{PartialShape, Result, status};
+use ff_tensor::{PartialShape, Result};
 
 /// The ops of this file.
 pub static OPS: &[&Op] = &[
@@ -52,22 +52,7 @@ fn svd_shape(context: &mut ShapeContext) -> Result<()> {
 }
 
 fn eigen<T: Field>(context: &mut KernelContext) -> Result<()> {
-    let lower = context.attrs().bool("lower")?;
-    let (mut values, mut vectors) = (Vec::new(), Vec::new());
-    for mut matrix in matrices::<T>(context.input(0)?)? {
-        if !lower {
-            matrix = matrix.adjoint().map_err(no_memory)?;
-        }
-        let found = hermitian_eigen(&matrix).map_err(no_memory)?;
-        let (own_values, own_vectors) = found.ok_or_else(|| {
-            status!(
-                InvalidArgument,
-                "Self-adjoint eigen decomposition was not successful. The input might not be valid."
-            )
-        })?;
-        values.push(row(own_values.into_iter().map(T::real).collect()));
-        vectors.push(own_vectors);
-    }
+    let (values, vectors) = hermitian::<T>(context, context.attrs().bool("lower")?)?;
     set_all(context, &[(0, values), (1, vectors)])
 }
 

@@ -187,10 +187,12 @@ impl<'a> Choice<'a> {
         }
     }
 
-    /// The run has ended, well or not.
+    /// The run has ended. One that failed says nothing of how long a run takes.
     #[inline]
-    pub fn ended(self) {
-        let Some(turn) = self.turn else { return };
+    pub fn ended(self, well: bool) {
+        let Some(turn) = self.turn.filter(|_| well) else {
+            return;
+        };
         let ready = !self.is_better || turn.watch.unready() == turn.unready;
         match turn.began {
             Some(began) if ready => turn.trial.took(self.is_better, began.elapsed()),
@@ -247,7 +249,7 @@ mod tests {
         let feeds = vec![feed()];
         let choice = kept.choose(&feeds, false);
         let results = executor::run(choice.plan, feeds, &RunOneHost::new(), None).unwrap();
-        choice.ended();
+        choice.ended(true);
         results
     }
 

@@ -153,7 +153,7 @@ impl Callable for Function {
                 executor::run(plan, arguments, host, trace_of(host))
             })
         };
-        choice.ended();
+        choice.ended(results.is_ok());
         results
     }
 
@@ -338,7 +338,7 @@ impl Runner for InFrame<'_> {
         let plan = choice.plan;
         let place = self.places[usize::from(choice.is_better)].get_or_insert_with(|| Place::new(plan));
         let result = place.run(self.host, arguments, results);
-        choice.ended();
+        choice.ended(result.is_ok());
         result
     }
 }

@@ -200,7 +200,7 @@ impl Session {
         }
         let choice = kept.choose(&feeds, step.recorded().is_some());
         let result = executor::run(choice.plan, feeds, &**step, step.recorded());
-        choice.ended();
+        choice.ended(result.is_ok());
         self.running.lock().remove(&step.id());
         // Which node was waiting says nothing: all were stopped.
         let is_late =

@@ -34,7 +34,7 @@ pub struct Trial {
     turns: AtomicU32,
     /// Runs timed with the first plan, and with the better one.
     timed: [AtomicU32; 2],
-    /// Their least nanoseconds, less than the greatest number by what is written.
+    /// Their least nanoseconds.
     least: [Least; 2],
     cost: AtomicU32,
 }

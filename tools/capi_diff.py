@@ -107,8 +107,8 @@ def judge(ours, expected, reason):
     """Returns the verdict on one case; `reason` is why it may differ, if it is listed."""
     crashed = has_crashed(ours)
     if reason is not None:
-        if ours == expected and reason.startswith("at times"):
-            return "same"
+        if reason.startswith("at times") and not crashed and not has_crashed(expected):
+            return "same" if ours == expected else "DIFFERENT"
         return "CRASH" if crashed else ("no longer different" if ours == expected else "listed")
     if ours == expected:
         return "same"

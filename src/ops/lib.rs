@@ -98,3 +98,17 @@ pub fn new_registry() -> Registry {
     let lists: Vec<&[&Op]> = DOMAINS.iter().flat_map(|domain| domain.iter().copied()).collect();
     Registry::new(&lists)
 }
+
+#[cfg(test)]
+mod tests {
+    /// Lists of ops and of kernels are made of both.
+    #[test]
+    fn every_op_has_a_schema() {
+        let ops = super::DOMAINS.iter().copied().flatten().copied().flatten();
+        let without: Vec<&str> = ops
+            .map(|op| op.name)
+            .filter(|name| !ff_op::schema::contains(name))
+            .collect();
+        assert!(without.is_empty(), "{without:?}");
+    }
+}

@@ -4,8 +4,8 @@ use crate::eager_context::{ContextState, TFE_ContextDevicePlacementPolicy};
 use crate::eager_op::TFE_Op;
 use crate::eager_tensor::{Content, TFE_TensorHandle};
 use ff_graph::DeviceSpec;
-use ff_runtime::{Call, DeviceName, EagerTensor};
-use ff_tensor::{DataType, Result, bail, ensure, status};
+use ff_runtime::{DeviceName, EagerTensor};
+use ff_tensor::{DataType, Result, bail, ensure};
 use smallvec::SmallVec;
 use std::ffi::c_int;
 
@@ -21,7 +21,7 @@ pub fn execute(op: &mut TFE_Op, room: c_int) -> Result<Handles> {
     if op.state.custom.any() {
         if let Some(device) = op.state.custom.place(op)? {
             let outputs = device.execute(op, room)?;
-            op.take_inputs();
+            drop(op.drain_inputs());
             return Ok(outputs.into());
         }
         copy_inputs_out(op)?;
@@ -42,37 +42,34 @@ pub fn execute(op: &mut TFE_Op, room: c_int) -> Result<Handles> {
         InvalidArgument,
         "Expecting {count} outputs, but *num_retvals is {room}"
     );
-    let call = Call {
-        kernel,
-        device,
-        inputs: tensors(op)?,
-        cancellation: op.cancellation.clone(),
-    };
-    let outputs = op.state.context.execute(call)?;
+    let (context, cancellation) = (op.state.clone(), op.cancellation.clone());
+    let inputs = op.drain_inputs().map(tensor);
+    let mut outputs = context.context.execute(&kernel, device, inputs, cancellation)?;
     op.set_device(device);
-    let handle = |tensor: EagerTensor| {
+    let mut handles = Handles::new();
+    for tensor in outputs.drain(..) {
         let on_host = matches!(tensor.dtype(), DataType::STRING | DataType::RESOURCE);
         let mut handle = Box::new(TFE_TensorHandle::of(tensor, device));
         if on_host {
             handle.backing = DeviceName::host();
         }
-        handle
-    };
-    Ok(outputs.into_iter().map(handle).collect())
+        handles.push(handle);
+    }
+    Ok(handles)
 }
 
-/// Takes the inputs out as tensors.
-fn tensors(op: &mut TFE_Op) -> Result<SmallVec<[EagerTensor; 2]>> {
-    let tensor = |input: TFE_TensorHandle| match input.content {
+/// An input as a tensor.
+#[inline]
+fn tensor(input: TFE_TensorHandle) -> Result<EagerTensor> {
+    match input.content {
         Content::Tensor(tensor) => Ok(tensor),
         // One part is as good as another on devices that share memory.
         Content::Packed(parts) => match parts.first().map(|part| &part.content) {
             Some(Content::Tensor(tensor)) => Ok(tensor.clone()),
-            _ => Err(status!(Internal, "a packed handle has no tensor")),
+            _ => bail!(Internal, "a packed handle has no tensor"),
         },
-        Content::Custom(_) => Err(status!(Internal, "an input is on a device of another context")),
-    };
-    op.take_inputs().into_iter().map(tensor).collect()
+        Content::Custom(_) => bail!(Internal, "an input is on a device of another context"),
+    }
 }
 
 /// Copies inputs that are on devices of the program to where the call runs.

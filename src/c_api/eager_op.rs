@@ -42,11 +42,13 @@ pub struct TFE_Op {
 
 impl TFE_Op {
     /// A call of this op on any device.
-    pub fn new(context: &TFE_Context, name: &str) -> Result<TFE_Op> {
-        Ok(TFE_Op {
+    pub fn new(context: &TFE_Context, name: &str) -> Result<Box<TFE_Op>> {
+        let op = context.state.context.find_op(name)?;
+        // Built where it stays: it is large enough for moves to be felt.
+        Ok(Box::new(TFE_Op {
             state: context.state.clone(),
             handle: (&raw const *context).cast_mut(),
-            op: context.state.context.find_op(name)?,
+            op,
             attrs: Attrs::new(),
             inputs: SmallVec::new(),
             arguments: 0,
@@ -54,7 +56,7 @@ impl TFE_Op {
             cancellation: None,
             seen: RefCell::default(),
             snapshot: OnceCell::new(),
-        })
+        }))
     }
 
     /// Makes it a new call of another op, on any device.
@@ -63,7 +65,7 @@ impl TFE_Op {
         self.attrs = Attrs::new();
         self.device = None;
         self.cancellation = None;
-        self.take_inputs();
+        drop(self.drain_inputs());
         Ok(())
     }
 
@@ -83,11 +85,11 @@ impl TFE_Op {
         &mut self.inputs
     }
 
-    /// Takes the inputs out; the call has none then.
-    pub fn take_inputs(&mut self) -> SmallVec<[TFE_TensorHandle; 2]> {
+    /// Takes the inputs out one by one; the call has none then.
+    pub fn drain_inputs(&mut self) -> impl Iterator<Item = TFE_TensorHandle> {
         self.seen.get_mut().clear();
         self.arguments = 0;
-        std::mem::take(&mut self.inputs)
+        self.inputs.drain(..)
     }
 
     /// The device that is asked for, as it was named.
@@ -188,10 +190,7 @@ pub extern "C" fn TFE_NewOp(
 
 fn new_op(ctx: Handle<TFE_Context>, name: Text) -> Result<Box<TFE_Op>> {
     let context = given(ctx, "ctx")?;
-    Ok(Box::new(TFE_Op::new(
-        context,
-        &name.text("op_or_function_name")?,
-    )?))
+    TFE_Op::new(context, &name.text("op_or_function_name")?)
 }
 
 /// Frees a call; NULL is ignored.

@@ -50,7 +50,7 @@ impl TF_AbstractOp {
             Kind::Eager(context, op) => {
                 // SAFETY: the context lives as long as its ops.
                 let context = given(unsafe { context.as_ref() }, "the context")?;
-                *op = Some(Box::new(TFE_Op::new(context, op_type)?));
+                *op = Some(TFE_Op::new(context, op_type)?);
             }
             Kind::Tracing(_, node) => {
                 ensure!(

@@ -26,18 +26,6 @@ use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Weak};
 use std::thread::ThreadId;
 
-/// One call of an op.
-pub struct Call {
-    /// The kernel, from [`EagerContext::kernel`].
-    pub kernel: Arc<EagerKernel>,
-    /// The device.
-    pub device: DeviceName,
-    /// The inputs, flat.
-    pub inputs: SmallVec<[EagerTensor; 2]>,
-    /// What ends the call early, if anything can.
-    pub cancellation: Option<Cancellation>,
-}
-
 /// See the module.
 pub struct EagerContext {
     pub(crate) registry: Arc<Registry>,
@@ -215,40 +203,72 @@ impl EagerContext {
         Ok(info)
     }
 
-    /// Runs a call, or queues it where the executor is asynchronous. The first error of its shape function or kernel.
-    pub fn execute(self: &Arc<Self>, call: Call) -> Result<EagerOutputs> {
+    /// Runs a kernel, from [`EagerContext::kernel`], on these inputs, flat; or queues that where the executor is
+    /// asynchronous. `cancellation` ends it early. The first error of its inputs, shape function or kernel.
+    pub fn execute(
+        self: &Arc<Self>,
+        kernel: &Arc<EagerKernel>,
+        device: DeviceName,
+        inputs: impl Iterator<Item = Result<EagerTensor>>,
+        cancellation: Option<Cancellation>,
+    ) -> Result<EagerOutputs> {
         if self.log_placement.load(Ordering::Relaxed) {
-            let op = call.kernel.node.op_name();
-            ff_platform::info!("Executing op {op} in device {}", call.device.as_str());
+            let op = kernel.node.op_name();
+            ff_platform::info!("Executing op {op} in device {}", device.as_str());
         }
         if let Some(executor) = self.thread_executor() {
             if executor.is_async() {
-                return self.queue(&executor, call);
+                return self.queue(
+                    &executor,
+                    kernel.clone(),
+                    device,
+                    inputs.collect::<Result<_>>()?,
+                    cancellation,
+                );
             }
         } else if self.executor.is_async() {
-            return self.queue(&self.executor, call);
+            return self.queue(
+                &self.executor,
+                kernel.clone(),
+                device,
+                inputs.collect::<Result<_>>()?,
+                cancellation,
+            );
         }
-        let inputs = ready(call.inputs)?;
-        let outputs = self.run(&call.kernel, call.device, inputs, call.cancellation)?;
-        let tensor = |value| tensor(value, &call.kernel).map(EagerTensor::Ready);
-        outputs.into_iter().map(tensor).collect()
+        // One by one into where the kernel has them: each move of a tensor is felt in a call of a small op.
+        let (mut values, mut outputs) = (Inputs::new(), Outputs::new());
+        for input in inputs {
+            values.push(ready(input?)?);
+        }
+        self.run(kernel, device, &mut values, &mut outputs, cancellation)?;
+        let mut tensors = EagerOutputs::new();
+        for value in outputs.drain(..) {
+            tensors.push(EagerTensor::Ready(tensor(value, kernel)?));
+        }
+        Ok(tensors)
     }
 
     /// Queues a call. Its outputs are there once it has run.
-    fn queue(self: &Arc<Self>, executor: &Executor, call: Call) -> Result<EagerOutputs> {
-        let kernel = call.kernel;
+    fn queue(
+        self: &Arc<Self>,
+        executor: &Executor,
+        kernel: Arc<EagerKernel>,
+        device: DeviceName,
+        inputs: Vec<EagerTensor>,
+        cancellation: Option<Cancellation>,
+    ) -> Result<EagerOutputs> {
         let types = kernel.node.output_types.iter();
         let places: Vec<_> = types.map(|dtype| Pending::new(*dtype)).collect();
         let handles = places.iter().map(|place| EagerTensor::Pending(place.clone()));
         let handles = handles.collect();
-        let (context, device) = (self.clone(), call.device);
-        let (inputs, cancellation) = (call.inputs, call.cancellation);
+        let context = self.clone();
         executor.add(Box::new(move |go| {
-            let outputs = go
-                .and_then(|()| ready(inputs))
-                .and_then(|inputs| context.run(&kernel, device, inputs, cancellation));
-            match outputs {
-                Ok(outputs) => {
+            let mut outputs = Outputs::new();
+            let ran = go
+                .and_then(|()| inputs.into_iter().map(ready).collect::<Result<Inputs>>())
+                .and_then(|mut inputs| context.run(&kernel, device, &mut inputs, &mut outputs, cancellation));
+            match ran {
+                Ok(()) => {
                     let pairs = places.iter().zip(outputs);
                     pairs.for_each(|(place, output)| place.set(tensor(output, &kernel)));
                     Ok(())
@@ -266,21 +286,22 @@ impl EagerContext {
         &self,
         kernel: &EagerKernel,
         device: DeviceName,
-        inputs: Inputs,
+        inputs: &mut Inputs,
+        outputs: &mut Outputs,
         cancellation: Option<Cancellation>,
-    ) -> Result<Outputs> {
+    ) -> Result<()> {
         let child = cancellation.map(Child::of);
         let own = child.as_ref().map(|child| child.own.clone());
         let host = EagerHost::new(self, kernel.number, device, own);
         let tracing = self.tracing.load(Ordering::Relaxed);
         let start = tracing.then(Trace::now);
-        let outputs = kernel.run(&host, inputs)?;
+        kernel.run(&host, inputs, outputs)?;
         if let Some(start) = start
             && let Some(trace) = &*self.trace.read()
         {
-            trace.record(&kernel.node, start, &outputs);
+            trace.record(&kernel.node, start, outputs);
         }
-        Ok(outputs)
+        Ok(())
     }
 
     /// The kernel for calls of an op with these attributes and types of inputs. INVALID_ARGUMENT when they do not fit the
@@ -320,13 +341,13 @@ fn tensor(value: Value, kernel: &EagerKernel) -> Result<Tensor> {
     }
 }
 
-/// The inputs once they are there.
-fn ready(inputs: SmallVec<[EagerTensor; 2]>) -> Result<Inputs> {
-    let value = |input| match input {
+/// An input, once it is there.
+#[inline]
+fn ready(input: EagerTensor) -> Result<Value> {
+    match input {
         EagerTensor::Ready(tensor) => Ok(Value::Tensor(tensor)),
         pending => pending.wait().map(Value::Tensor),
-    };
-    inputs.into_iter().map(value).collect()
+    }
 }
 
 /// A cancellation of one call: it follows that of a client, which a failure of the call leaves alone.

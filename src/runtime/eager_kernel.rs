@@ -129,24 +129,21 @@ fn hash(device: DeviceName, attrs: &Attrs, types: &InputTypes) -> u64 {
 }
 
 impl EagerKernel {
-    /// Runs the kernel to its end, also one that waits.
-    pub fn run(&self, host: &EagerHost, inputs: Inputs) -> Result<Outputs> {
-        ff_platform::threads::with_stack(|| self.run_here(host, inputs))
+    /// Runs the kernel to its end, also one that waits. It may take the inputs.
+    pub fn run(&self, host: &EagerHost, inputs: &mut Inputs, outputs: &mut Outputs) -> Result<()> {
+        outputs.resize_with(self.node.output_types.len(), Value::default);
+        ff_platform::threads::with_stack(|| self.run_here(host, inputs, outputs))
     }
 
-    fn run_here(&self, host: &EagerHost, mut inputs: Inputs) -> Result<Outputs> {
+    fn run_here(&self, host: &EagerHost, inputs: &mut Inputs, outputs: &mut Outputs) -> Result<()> {
         if self.executable.is_asynchronous() {
-            let mut outputs = SmallVec::from_elem(Value::Absent, self.node.output_types.len());
-            if self.executable.attempt(&mut inputs, &mut outputs, host)? {
-                return Ok(outputs);
+            if !self.executable.attempt(inputs, outputs, host)? {
+                *outputs = self.wait(host, inputs.drain(..).collect())?;
             }
-            return self.wait(host, inputs.into_vec());
+            return Ok(());
         }
-        let specialization = self.specialization(host, &inputs)?;
-        let mut outputs = SmallVec::from_elem(Value::Absent, self.node.output_types.len());
-        self.executable
-            .run(&specialization, &mut inputs, &mut outputs, host)?;
-        Ok(outputs)
+        let specialization = self.specialization(host, inputs)?;
+        self.executable.run(&specialization, inputs, outputs, host)
     }
 
     fn specialization(&self, host: &EagerHost, inputs: &[Value]) -> Result<Arc<Specialization>> {

@@ -49,7 +49,7 @@ mod watchdog;
 pub mod xplane;
 
 pub use device::{Device, plug_in_devices};
-pub use eager::{Call, EagerContext};
+pub use eager::EagerContext;
 pub use eager_device::DeviceName;
 pub use eager_executor::Executor;
 pub use eager_kernel::{EagerKernel, EagerOp, is_list};

@@ -101,6 +101,7 @@ fn is_expensive(plan: &FusionPlan, number: usize) -> bool {
                         | Cosine
                         | Sqrt
                         | Rsqrt
+                        | Power
                 )
         }
         _ => false,
@@ -110,15 +111,12 @@ fn is_expensive(plan: &FusionPlan, number: usize) -> bool {
 /// Whether an instruction is called rather than emitted.
 pub fn is_library(opcode: Opcode, operand: DataType) -> bool {
     use Opcode::*;
-    let double = operand == DataType::DOUBLE;
     let float = operand.is_floating();
     match opcode {
-        Exponential | ExponentialMinusOne | Log | LogPlusOne | Logistic | Tanh | Erf | Sine | Cosine => {
-            double
-        }
         Erfc | Tan | Asin | Acos | Atan | Sinh | Cosh | Asinh | Acosh | Atanh | Cbrt | LogGamma | Digamma
-        | ErfInv | Atan2 | NextAfter | ReducePrecision | Power => true,
+        | ErfInv | Atan2 | NextAfter | ReducePrecision => true,
         Remainder => float,
+        Power => !float,
         _ => false,
     }
 }

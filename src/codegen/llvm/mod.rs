@@ -1,6 +1,8 @@
 //! The requests: plan in, object or PTX text out.
 
+mod double;
 mod elementwise;
+mod functions;
 mod fusion;
 mod ir;
 mod lanes;

@@ -327,6 +327,21 @@ fn input(random: &mut Random, dtype: DataType, dims: &[i64]) -> Tensor {
                 element.copy_from_slice(&odd.to_ne_bytes());
             }
             DataType::FLOAT => element.copy_from_slice(&(small as f32).to_ne_bytes()),
+            DataType::DOUBLE if random.next(16) == 0 => {
+                let odd = random.pick(&[
+                    0.0,
+                    -0.0,
+                    f64::INFINITY,
+                    f64::NAN,
+                    1e-310,
+                    1e308,
+                    1e10,
+                    -1e10,
+                    700.0,
+                    -0.1,
+                ]);
+                element.copy_from_slice(&odd.to_ne_bytes());
+            }
             DataType::DOUBLE => element.copy_from_slice(&small.to_ne_bytes()),
             DataType::BFLOAT16 => {
                 element.copy_from_slice(&((small as f32).to_bits() >> 16).to_ne_bytes()[..2])

@@ -42,7 +42,7 @@ pub fn stored(dtype: DataType) -> Result<Kind> {
 }
 
 /// Whether integers of a type have a sign.
-fn is_signed(dtype: DataType) -> bool {
+pub fn is_signed(dtype: DataType) -> bool {
     use DataType as T;
     matches!(dtype, T::INT8 | T::INT16 | T::INT32 | T::INT64)
 }
@@ -139,6 +139,16 @@ pub fn map<'c>(
         value
     } else {
         rounded(ir, node.dtype, value, lanes)
+    })
+}
+
+/// Zeros.
+pub fn zero(ir: &Ir, dtype: DataType, lanes: u32) -> Result<Val> {
+    let kind = computed(dtype)?;
+    Ok(if kind.is_float() {
+        ir.float(kind, lanes, 0.0)
+    } else {
+        ir.int(kind, lanes, 0)
     })
 }
 

@@ -9,11 +9,11 @@ use llvm_sys::LLVMIntPredicate::*;
 
 /// A place in a row.
 pub(super) struct Place<'a, 'p, 'c> {
-    emitter: &'a Emitter<'p, 'c>,
-    row: &'a Row,
-    element: Val,
+    pub(super) emitter: &'a Emitter<'p, 'c>,
+    pub(super) row: &'a Row,
+    pub(super) element: Val,
     /// The lanes to read and write, and how many they are; all of them if there is none.
-    cut: Option<(Val, Val)>,
+    pub(super) cut: Option<(Val, Val)>,
 }
 
 impl<'a, 'p, 'c> Place<'a, 'p, 'c> {
@@ -56,7 +56,7 @@ impl<'a, 'p, 'c> Place<'a, 'p, 'c> {
     }
 
     /// Lanes from an address on.
-    fn read(&self, from: Val, kind: Kind) -> Result<Val> {
+    pub(super) fn read(&self, from: Val, kind: Kind) -> Result<Val> {
         let (ir, lanes) = (&self.emitter.ir, self.emitter.lanes);
         Ok(match self.cut {
             None => ir.load(from, kind, lanes),

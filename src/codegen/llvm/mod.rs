@@ -8,6 +8,7 @@ mod ir;
 mod lanes;
 mod machine;
 mod math;
+mod reads;
 mod reduction;
 mod start;
 mod unit;

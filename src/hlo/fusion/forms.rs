@@ -47,6 +47,15 @@ pub(crate) fn change(view: &View, instruction: &Instruction, shape: &ArrayShape)
     })
 }
 
+/// Whether an opcode moves elements of its operands in ways that are no views, and that fusions read in place.
+pub(crate) fn is_read(opcode: Opcode) -> bool {
+    use Opcode::*;
+    matches!(
+        opcode,
+        Concatenate | DynamicSlice | DynamicUpdateSlice | Gather | Pad
+    )
+}
+
 /// Whether the axes that go are the last ones, axes of one element aside, and rows have more than one element.
 pub(crate) fn reduces_rows(source: &ArrayShape, dimensions: &[i64]) -> bool {
     let mut row = 1;

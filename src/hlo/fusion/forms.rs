@@ -85,14 +85,16 @@ pub(crate) fn starts_neutral(initial: &Instruction, opcode: Opcode) -> bool {
     }
 }
 
-/// Whether columns of a type are combined by an opcode in code: types that are stored as they are computed.
+/// Whether columns of a type are combined by an opcode in code.
 pub(crate) fn columns_have_code(opcode: Opcode, dtype: DataType) -> bool {
-    let plain = dtype.is_integer() || matches!(dtype, DataType::FLOAT | DataType::DOUBLE);
-    let known = matches!(
-        opcode,
-        Opcode::Add | Opcode::Multiply | Opcode::Maximum | Opcode::Minimum
-    );
-    plain && known
+    use DataType as T;
+    match opcode {
+        Opcode::Add | Opcode::Multiply | Opcode::Maximum | Opcode::Minimum => {
+            dtype.is_integer() || matches!(dtype, T::FLOAT | T::DOUBLE | T::HALF | T::BFLOAT16)
+        }
+        Opcode::And | Opcode::Or => dtype == T::BOOL,
+        _ => false,
+    }
 }
 
 /// The rows that are combined and their length, where neighbouring axes go that are not the last ones, axes of one

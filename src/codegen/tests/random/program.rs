@@ -195,8 +195,7 @@ impl Maker<'_> {
                 self.values.push(condition);
                 self.b.select(condition, x, w)
             }
-            2 if !dims.is_empty() && dtype != DataType::BOOL => self.rows(x, dims),
-            3 if !dims.is_empty() && dtype != DataType::BOOL => self.rows(x, dims),
+            2 | 3 if !dims.is_empty() => self.rows(x, dims),
             4 if dtype != DataType::BOOL => {
                 let (low, high) = (self.value(dtype, dims)?, self.value(dtype, dims)?);
                 self.b
@@ -235,6 +234,12 @@ impl Maker<'_> {
             _ => vec![rank - 1],
         };
         let total = match self.random.next(4) {
+            way if self.b.dtype(x) == DataType::BOOL => {
+                let any = self.b.reduce_by([Opcode::And, Opcode::Or][way % 2], x, &axes)?;
+                let wide = self.b.broadcast_reduced(any, dims, &axes)?;
+                self.values.push(any);
+                return self.b.binary(Opcode::Xor, x, wide);
+            }
             0 => self.b.reduce_max(x, &axes)?,
             1 => self.b.reduce_min(x, &axes)?,
             _ => self.b.reduce_sum(x, &axes)?,

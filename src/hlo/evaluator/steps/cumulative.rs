@@ -1,7 +1,7 @@
 //! Windows that reach from one end of an axis to each place: running sums and their like, each element combined with the
 //! result before it.
 //!
-//! From the last place to the first where windows reach to the last one; then the reducer must be a commutative opcode.
+//! From the last place to the first where windows reach to the last one; then the reducer must be a symmetric opcode.
 //! Each combination is rounded to the type of the elements.
 
 use super::function::{Known, RowFunction, recognize};
@@ -73,7 +73,7 @@ pub(super) fn kernel(
 ) -> Option<Result<Box<dyn Kernel>>> {
     let (axis, backwards) = form(operand, places, window)?;
     let opcode = match recognize(reducer) {
-        Some(Known::Binary(opcode)) if opcode.is_commutative() => Some(opcode),
+        Some(Known::Binary(opcode)) if opcode.is_symmetric() => Some(opcode),
         _ => None,
     };
     if backwards && opcode.is_none() {

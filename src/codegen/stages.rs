@@ -100,8 +100,18 @@ fn is_expensive(plan: &FusionPlan, number: usize) -> bool {
                         | Sine
                         | Cosine
                         | Sqrt
-                        | Rsqrt
+                        | Tan
+                        | Asin
+                        | Acos
+                        | Atan
+                        | Atan2
+                        | Sinh
+                        | Cosh
+                        | Asinh
+                        | Acosh
+                        | Atanh
                         | Power
+                        | Rsqrt
                 )
         }
         _ => false,
@@ -113,8 +123,7 @@ pub fn is_library(opcode: Opcode, operand: DataType) -> bool {
     use Opcode::*;
     let float = operand.is_floating();
     match opcode {
-        Erfc | Tan | Asin | Acos | Atan | Sinh | Cosh | Asinh | Acosh | Atanh | Cbrt | LogGamma | Digamma
-        | ErfInv | Atan2 | NextAfter | ReducePrecision => true,
+        Erfc | Cbrt | LogGamma | Digamma | ErfInv | NextAfter | ReducePrecision => true,
         Remainder => float,
         Power => !float,
         _ => false,
@@ -123,7 +132,7 @@ pub fn is_library(opcode: Opcode, operand: DataType) -> bool {
 
 /// Whether an instruction may call [`Library`] beside its own code.
 pub fn may_call(opcode: Opcode, operand: DataType) -> bool {
-    is_library(opcode, operand) || matches!(opcode, Opcode::Sine | Opcode::Cosine)
+    is_library(opcode, operand) || matches!(opcode, Opcode::Sine | Opcode::Cosine | Opcode::Tan)
 }
 
 /// Nanoseconds for one element of a wide value, on one thread.

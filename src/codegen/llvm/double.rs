@@ -53,6 +53,9 @@ impl Arithmetic for Double<'_, '_> {
     fn copysign(self, x: Val, sign: Val) -> Val {
         self.call("llvm.copysign", &[x, sign])
     }
+    fn sqrt(self, x: Val) -> Val {
+        self.call("llvm.sqrt", &[x])
+    }
     fn floor(self, x: Val) -> Val {
         self.call("llvm.floor", &[x])
     }

@@ -123,7 +123,9 @@ pub fn map<'c>(
     };
     let value = match (opcode, attributes, operands) {
         _ if is_library(opcode, node.operand_dtype) => library.call(ir, number, operands, lanes)?,
-        (Opcode::Sine | Opcode::Cosine, _, [x]) => unit.trigonometric(library, number, opcode, *x)?,
+        (Opcode::Sine | Opcode::Cosine | Opcode::Tan, _, [x]) => {
+            unit.trigonometric(library, number, opcode, *x)?
+        }
         (Opcode::Select, _, [condition, a, b]) => ir.select(*condition, *a, *b),
         (Opcode::Clamp, _, [min, x, max]) => {
             let bounded = unit.larger(*min, *x);
@@ -293,6 +295,7 @@ impl<'c> Unit<'_, 'c> {
             (Kind::F32 | Kind::F64, Multiply) => ir.fmul(a, b),
             (Kind::F32 | Kind::F64, Divide) => ir.fdiv(a, b),
             (Kind::F32 | Kind::F64, Power) => self.power(a, b),
+            (Kind::F32 | Kind::F64, Atan2) => self.angle(a, b),
             (Kind::F32 | Kind::F64, _) => return Err(no_code(opcode, self.dtype)),
             (_, Add) => ir.add(a, b),
             (_, Subtract) => ir.sub(a, b),

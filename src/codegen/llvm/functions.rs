@@ -31,8 +31,42 @@ impl<'c> Unit<'_, 'c> {
             Tanh => double::tanh(many, x),
             Erf if is_single => single.erf(x),
             Erf => double::erf(many, x),
+            Asin => self.through_double(|many, x| double::asin(many, x), x),
+            Acos => self.through_double(|many, x| double::acos(many, x), x),
+            Atan => self.through_double(|many, x| double::atan(many, x), x),
+            Sinh => self.through_double(|many, x| double::sinh(many, x), x),
+            Cosh => self.through_double(|many, x| double::cosh(many, x), x),
+            Asinh => self.through_double(|many, x| double::asinh(many, x), x),
+            Acosh => self.through_double(|many, x| double::acosh(many, x), x),
+            Atanh => self.through_double(|many, x| double::atanh(many, x), x),
             _ => return Err(no_code(opcode, self.dtype)),
         })
+    }
+
+    /// In double precision.
+    fn wide(&self, x: Val) -> Val {
+        if self.kind == Kind::F64 {
+            x
+        } else {
+            self.ir.fpext(x, Kind::F64, self.lanes)
+        }
+    }
+
+    /// A function of double precision; single precision is widened for it and rounded after it.
+    fn through_double(&self, function: impl Fn(Double<'_, 'c>, Val) -> Val, x: Val) -> Val {
+        let (ir, lanes) = (self.ir, self.lanes);
+        let y = function(Double { ir, lanes }, self.wide(x));
+        if self.kind == Kind::F64 {
+            y
+        } else {
+            ir.fptrunc(y, Kind::F32, lanes)
+        }
+    }
+
+    /// The angle of a point.
+    pub fn angle(&self, y: Val, x: Val) -> Val {
+        let x = self.wide(x);
+        self.through_double(|many, y| double::atan2(many, y, x), y)
     }
 
     /// Powers; squares and cubes are products, as the passes write them.
@@ -42,8 +76,8 @@ impl<'c> Unit<'_, 'c> {
         let any = if self.kind == Kind::F64 {
             double::pow(many, x, y)
         } else {
-            let wide = |x: Val| ir.fpext(x, Kind::F64, lanes);
-            ir.fptrunc(double::pow_single(many, wide(x), wide(y)), Kind::F32, lanes)
+            let exponent = self.wide(y);
+            self.through_double(|many, x| double::pow_single(many, x, exponent), x)
         };
         let square = ir.fmul(x, x);
         let is = |number: f64| ir.fcmp(LLVMRealOEQ, y, self.float(number));
@@ -51,7 +85,7 @@ impl<'c> Unit<'_, 'c> {
         ir.select(is(2.0), square, any)
     }
 
-    /// Sine and cosine: large arguments are rare and go to the library, all lanes together.
+    /// Sine, cosine and tangent: large arguments are rare and go to the library, all lanes together.
     pub fn trigonometric(
         &self,
         library: &dyn Library<'c>,
@@ -62,7 +96,12 @@ impl<'c> Unit<'_, 'c> {
         let ir = self.ir;
         let lanes = self.lanes;
         let quarter = i64::from(opcode == Opcode::Cosine);
-        let (quick, large) = if self.kind == Kind::F32 {
+        let (quick, large) = if opcode == Opcode::Tan {
+            let many = Double { ir, lanes };
+            let wide = self.wide(x);
+            let tangent = self.through_double(|many, x| double::tan(many, x), x);
+            (tangent, double::is_trig_large(many, wide))
+        } else if self.kind == Kind::F32 {
             let math = Math { ir, lanes };
             (math.quarter_turned(x, quarter), math.is_trig_large(x))
         } else {

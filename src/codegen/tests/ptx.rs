@@ -49,7 +49,16 @@ fn elementwise(out: &mut Vec<(String, Module)>) {
     use Opcode::*;
     const UNARY: &[Opcode] = &[
         Abs,
+        Acos,
+        Acosh,
+        Asin,
+        Asinh,
+        Atan,
+        Atanh,
         Ceil,
+        Cosh,
+        Sinh,
+        Tan,
         Cosine,
         Erf,
         Exponential,
@@ -67,7 +76,7 @@ fn elementwise(out: &mut Vec<(String, Module)>) {
         Sqrt,
         Tanh,
     ];
-    const BINARY: &[Opcode] = &[Add, Divide, Maximum, Minimum, Multiply, Power, Subtract];
+    const BINARY: &[Opcode] = &[Add, Atan2, Divide, Maximum, Minimum, Multiply, Power, Subtract];
     const WHOLE_UNARY: &[Opcode] = &[Abs, CountLeadingZeros, Negate, Not, Popcnt, Sign];
     const WHOLE_BINARY: &[Opcode] = &[
         Add,

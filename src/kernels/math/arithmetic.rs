@@ -33,6 +33,8 @@ pub trait Arithmetic: Copy {
     fn abs(self, x: Self::F) -> Self::F;
     /// The magnitude of `x` with the sign of `sign`.
     fn copysign(self, x: Self::F, sign: Self::F) -> Self::F;
+    /// The square root.
+    fn sqrt(self, x: Self::F) -> Self::F;
     /// Rounded down.
     fn floor(self, x: Self::F) -> Self::F;
 
@@ -93,6 +95,7 @@ impl Arithmetic for Scalar {
         fn neg(x: f64) -> f64 { -x }
         fn abs(x: f64) -> f64 { x.abs() }
         fn copysign(x: f64, sign: f64) -> f64 { x.copysign(sign) }
+        fn sqrt(x: f64) -> f64 { x.sqrt() }
         fn floor(x: f64) -> f64 { x.floor() }
         fn less(x: f64, y: f64) -> bool { x < y }
         fn equal(x: f64, y: f64) -> bool { x == y }

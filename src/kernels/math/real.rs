@@ -25,7 +25,7 @@ macro_rules! functions {
             #[inline(always)]
             fn power(self, exponent: Self) -> Self { single::power(self, exponent) }
             #[inline(always)]
-            fn arc_tangent2(self, x: Self) -> Self { self.atan2(x) }
+            fn arc_tangent2(self, x: Self) -> Self { single::arc_tangent2(self, x) }
             $(#[inline(always)] fn $name(self) -> Self { single::$name(self) })*
         }
         impl Real for f64 {
@@ -36,7 +36,7 @@ macro_rules! functions {
             #[inline(always)]
             fn power(self, exponent: Self) -> Self { double::power(self, exponent) }
             #[inline(always)]
-            fn arc_tangent2(self, x: Self) -> Self { self.atan2(x) }
+            fn arc_tangent2(self, x: Self) -> Self { double::arc_tangent2(self, x) }
             $(#[inline(always)] fn $name(self) -> Self { double::$name(self) })*
         }
         impl Real for f16 {
@@ -47,7 +47,7 @@ macro_rules! functions {
             #[inline(always)]
             fn power(self, exponent: Self) -> Self { f16::from_f32(single::power(self.to_f32(), exponent.to_f32())) }
             #[inline(always)]
-            fn arc_tangent2(self, x: Self) -> Self { f16::from_f32(self.to_f32().atan2(x.to_f32())) }
+            fn arc_tangent2(self, x: Self) -> Self { f16::from_f32(single::arc_tangent2(self.to_f32(), x.to_f32())) }
             $(#[inline(always)] fn $name(self) -> Self { f16::from_f32(single::$name(self.to_f32())) })*
         }
         impl Real for bf16 {
@@ -58,7 +58,7 @@ macro_rules! functions {
             #[inline(always)]
             fn power(self, exponent: Self) -> Self { bf16::from_f32(single::power(self.to_f32(), exponent.to_f32())) }
             #[inline(always)]
-            fn arc_tangent2(self, x: Self) -> Self { bf16::from_f32(self.to_f32().atan2(x.to_f32())) }
+            fn arc_tangent2(self, x: Self) -> Self { bf16::from_f32(single::arc_tangent2(self.to_f32(), x.to_f32())) }
             $(#[inline(always)] fn $name(self) -> Self { bf16::from_f32(single::$name(self.to_f32())) })*
         }
     };
@@ -134,9 +134,14 @@ mod single {
         pow_single(Scalar, f64::from(x), f64::from(exponent)) as f32
     }
 
+    #[inline(always)]
+    pub fn arc_tangent2(y: f32, x: f32) -> f32 {
+        super::double::arc_tangent2(f64::from(y), f64::from(x)) as f32
+    }
+
     macro_rules! through_f64 {
         ($($name:ident),*) => {
-            $(pub fn $name(x: f32) -> f32 { super::double::$name(f64::from(x)) as f32 })*
+            $(#[inline(always)] pub fn $name(x: f32) -> f32 { super::double::$name(f64::from(x)) as f32 })*
         };
     }
     through_f64!(
@@ -171,12 +176,6 @@ mod double {
         };
     }
     standard!(
-        tangent = tan,
-        arc_sine = asin,
-        arc_cosine = acos,
-        arc_tangent = atan,
-        hyperbolic_sine = sinh,
-        hyperbolic_cosine = cosh,
         square_root = sqrt,
         cube_root = cbrt,
         floor = floor,
@@ -186,7 +185,6 @@ mod double {
     );
 
     pub use libm::erfc as complementary_error_function;
-    pub use libm::{acosh as area_cosine, asinh as area_sine, atanh as area_tangent};
 
     use super::super::{Scalar, double};
 
@@ -203,7 +201,29 @@ mod double {
         logistic = sigmoid,
         hyperbolic_tangent = tanh,
         error_function = erf,
+        arc_sine = asin,
+        arc_cosine = acos,
+        arc_tangent = atan,
+        hyperbolic_sine = sinh,
+        hyperbolic_cosine = cosh,
+        area_sine = asinh,
+        area_cosine = acosh,
+        area_tangent = atanh,
     );
+
+    #[inline(always)]
+    pub fn arc_tangent2(y: f64, x: f64) -> f64 {
+        double::atan2(Scalar, y, x)
+    }
+
+    #[inline(always)]
+    pub fn tangent(x: f64) -> f64 {
+        if double::is_trig_large(Scalar, x) {
+            x.tan()
+        } else {
+            double::tan(Scalar, x)
+        }
+    }
 
     #[inline(always)]
     pub fn power(x: f64, exponent: f64) -> f64 {

@@ -53,6 +53,7 @@ fn sweep() -> Vec<f64> {
         .collect();
     values.extend((-200_000..200_000).map(|i| f64::from(i) * 1.003e-4));
     values.extend((-100_000..100_000).map(|i| f64::from(i) * 7.777e-3));
+    values.extend((-20_000..20_000).map(|i| f64::from(i) * 5.003e-5));
     values.extend((-2_000..2_000).map(|i| f64::from(i) * std::f64::consts::FRAC_PI_2));
     values.extend_from_slice(SPECIAL);
     values
@@ -86,6 +87,49 @@ fn within_four_units_in_the_last_place() {
     check("erf", Real::error_function, libm::erf);
     check("sin", Real::sine, f64::sin);
     check("cos", Real::cosine, f64::cos);
+    check("tan", Real::tangent, f64::tan);
+    check("asin", Real::arc_sine, f64::asin);
+    check("acos", Real::arc_cosine, f64::acos);
+    check("atan", Real::arc_tangent, f64::atan);
+    check("sinh", Real::hyperbolic_sine, f64::sinh);
+    check("cosh", Real::hyperbolic_cosine, f64::cosh);
+    check("asinh", Real::area_sine, libm::asinh);
+    check("acosh", Real::area_cosine, |x| {
+        if x < 1.0 { f64::NAN } else { libm::acosh(x) }
+    });
+    check("atanh", Real::area_tangent, libm::atanh);
+}
+
+#[test]
+fn angles_of_points() {
+    let sizes = [
+        0.0,
+        5e-324,
+        1e-323,
+        1e-310,
+        1e-200,
+        0.3,
+        0.5,
+        1.0,
+        2.0,
+        1e9,
+        1e200,
+        9e307,
+        f64::MAX,
+    ];
+    let mut values: Vec<f64> = sizes.iter().flat_map(|&x| [x, -x]).collect();
+    values.extend([f64::INFINITY, f64::NEG_INFINITY, f64::NAN]);
+    values.extend((-60..60).map(|i| f64::from(i) * 0.137));
+    for &y in &values {
+        for &x in &values {
+            let (got, exact) = (y.arc_tangent2(x), y.atan2(x));
+            assert!(ulps(got, exact) <= 3.0, "{y:e}, {x:e}: {got:e}, not {exact:e}");
+            assert!(
+                got.is_nan() || got.is_sign_negative() == exact.is_sign_negative(),
+                "{y:e}, {x:e}"
+            );
+        }
+    }
 }
 
 #[test]
@@ -148,12 +192,18 @@ fn powers_of_single_precision() {
 #[test]
 fn special_values() {
     for zero in [0.0, -0.0_f64] {
-        let keep: [fn(f64) -> f64; 5] = [
+        let keep: [fn(f64) -> f64; 11] = [
             Real::exponential_minus_one,
             Real::logarithm_plus_one,
             Real::hyperbolic_tangent,
             Real::error_function,
             Real::sine,
+            Real::tangent,
+            Real::arc_sine,
+            Real::arc_tangent,
+            Real::hyperbolic_sine,
+            Real::area_sine,
+            Real::area_tangent,
         ];
         for f in keep {
             assert_eq!(f(zero).to_bits(), zero.to_bits());
@@ -179,7 +229,7 @@ fn vector_lanes_have_the_bits_of_scalars() {
             Real::$name,
         )),*] };
     }
-    let functions: [Row; 9] = rows!(
+    let functions: [Row; 18] = rows!(
         exponential,
         exponential_minus_one,
         logarithm,
@@ -188,7 +238,16 @@ fn vector_lanes_have_the_bits_of_scalars() {
         logistic,
         error_function,
         sine,
-        cosine
+        cosine,
+        tangent,
+        arc_sine,
+        arc_cosine,
+        arc_tangent,
+        hyperbolic_sine,
+        hyperbolic_cosine,
+        area_sine,
+        area_cosine,
+        area_tangent
     );
     for level in [Level::Avx512, Level::Avx2] {
         let _limit = cpu::limit(level);

@@ -24,8 +24,15 @@ pub const TYPES: &[DataType] = &[
 
 const FLOAT_UNARY: &[Opcode] = &[
     Opcode::Abs,
+    Opcode::Acos,
+    Opcode::Acosh,
+    Opcode::Asin,
+    Opcode::Asinh,
+    Opcode::Atanh,
     Opcode::Ceil,
+    Opcode::Cosh,
     Opcode::Cosine,
+    Opcode::Sinh,
     Opcode::Erf,
     Opcode::Erfc,
     Opcode::Exponential,

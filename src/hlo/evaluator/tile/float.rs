@@ -30,6 +30,15 @@ pub(super) fn unary<T: Float>(opcode: Opcode) -> Option<TileFn> {
         Opcode::Erfc => map1::<WIDE, T, T, _>(|x| x.complementary_error_function()),
         Opcode::Sine => map1::<WIDE, T, T, _>(|x| x.sine()),
         Opcode::Cosine => map1::<WIDE, T, T, _>(|x| x.cosine()),
+        Opcode::Tan => map1::<WIDE, T, T, _>(|x| x.tangent()),
+        Opcode::Asin => map1::<WIDE, T, T, _>(|x| x.arc_sine()),
+        Opcode::Acos => map1::<WIDE, T, T, _>(|x| x.arc_cosine()),
+        Opcode::Atan => map1::<WIDE, T, T, _>(|x| x.arc_tangent()),
+        Opcode::Sinh => map1::<WIDE, T, T, _>(|x| x.hyperbolic_sine()),
+        Opcode::Cosh => map1::<WIDE, T, T, _>(|x| x.hyperbolic_cosine()),
+        Opcode::Asinh => map1::<WIDE, T, T, _>(|x| x.area_sine()),
+        Opcode::Acosh => map1::<WIDE, T, T, _>(|x| x.area_cosine()),
+        Opcode::Atanh => map1::<WIDE, T, T, _>(|x| x.area_tangent()),
         _ => return library::<T>(opcode),
     })
 }
@@ -37,15 +46,6 @@ pub(super) fn unary<T: Float>(opcode: Opcode) -> Option<TileFn> {
 /// Functions that call scalar libraries.
 fn library<T: Float>(opcode: Opcode) -> Option<TileFn> {
     Some(match opcode {
-        Opcode::Tan => map1::<PLAIN, T, T, _>(|x| x.tangent()),
-        Opcode::Asin => map1::<PLAIN, T, T, _>(|x| x.arc_sine()),
-        Opcode::Acos => map1::<PLAIN, T, T, _>(|x| x.arc_cosine()),
-        Opcode::Atan => map1::<PLAIN, T, T, _>(|x| x.arc_tangent()),
-        Opcode::Sinh => map1::<PLAIN, T, T, _>(|x| x.hyperbolic_sine()),
-        Opcode::Cosh => map1::<PLAIN, T, T, _>(|x| x.hyperbolic_cosine()),
-        Opcode::Asinh => map1::<PLAIN, T, T, _>(|x| x.area_sine()),
-        Opcode::Acosh => map1::<PLAIN, T, T, _>(|x| x.area_cosine()),
-        Opcode::Atanh => map1::<PLAIN, T, T, _>(|x| x.area_tangent()),
         Opcode::Cbrt => map1::<PLAIN, T, T, _>(|x| x.cube_root()),
         Opcode::LogGamma => map1::<PLAIN, T, T, _>(|x| x.log_gamma()),
         Opcode::Digamma => map1::<PLAIN, T, T, _>(|x| x.digamma()),
@@ -65,7 +65,7 @@ pub(super) fn binary<T: Float>(opcode: Opcode) -> Option<TileFn> {
         Opcode::Minimum => map2::<SIMPLE, T, T, T, _>(|a, b| a.smaller(b)),
         Opcode::Remainder => map2::<PLAIN, T, T, T, _>(|a, b| a % b),
         Opcode::Power => map2::<WIDE, T, T, T, _>(|a, b| a.raised(b)),
-        Opcode::Atan2 => map2::<PLAIN, T, T, T, _>(|a, b| a.arc_tangent2(b)),
+        Opcode::Atan2 => map2::<WIDE, T, T, T, _>(|a, b| a.arc_tangent2(b)),
         Opcode::NextAfter => map2::<PLAIN, T, T, T, _>(|a, b| a.next_towards(b)),
         _ => return None,
     })

@@ -1,7 +1,13 @@
 //! Functions of double precision, and powers: branch-free, within 4 units in the last place of the mathematical value,
 //! denormals included. Written over [`Arithmetic`]: the evaluator computes them, `ff-codegen` makes code of them.
 //!
-//! Sine and cosine are right up to [`TRIG_LARGE`]; beyond it, ask somebody else.
+//! Sine, cosine and tangent are right up to [`TRIG_LARGE`]; beyond it, ask somebody else.
+
+mod hyperbolic;
+mod inverse;
+
+pub use hyperbolic::{acosh, asinh, atanh, cosh, sinh};
+pub use inverse::{acos, asin, atan, atan2};
 
 use super::arithmetic::Arithmetic;
 use super::coefficients::double::*;
@@ -162,9 +168,9 @@ pub fn erf<A: Arithmetic>(a: A, x: A::F) -> A::F {
     a.copysign(a.choose(a.less(size, one), small, large), x)
 }
 
-/// Sine of `x` plus so many quarter turns, where [`is_trig_large`] says that it is not too large.
+/// Sine and cosine of what `x` is beyond the nearest number of quarter turns; the number is in the low bits.
 #[inline(always)]
-pub fn quarter_turned<A: Arithmetic>(a: A, x: A::F, quarter: i64) -> A::F {
+fn beyond_quarters<A: Arithmetic>(a: A, x: A::F) -> (A::F, A::F, A::I) {
     let round = a.number(ROUND_F64);
     let shifted = a.fma(x, a.number(TWO_OVER_PI), round);
     let n = a.sub(shifted, round);
@@ -173,17 +179,33 @@ pub fn quarter_turned<A: Arithmetic>(a: A, x: A::F, quarter: i64) -> A::F {
         r = a.fma(n, a.number(-part), r);
     }
     let t = a.mul(r, r);
+    let one = a.number(1.0);
     // In this form the sine of a negative zero is one.
-    let sine = a.mul(r, a.fma(t, polynomial(a, &SIN, t), a.number(1.0)));
+    let sine = a.mul(r, a.fma(t, polynomial(a, &SIN, t), one));
     let cosine = a.fma(polynomial(a, &COS, t), t, a.number(-0.5));
-    let cosine = a.fma(cosine, t, a.number(1.0));
-    let turn = a.plus(a.bits(shifted), a.integer(quarter));
+    (sine, a.fma(cosine, t, one), a.bits(shifted))
+}
+
+/// Sine of `x` plus so many quarter turns, where [`is_trig_large`] says that it is not too large.
+#[inline(always)]
+pub fn quarter_turned<A: Arithmetic>(a: A, x: A::F, quarter: i64) -> A::F {
+    let (sine, cosine, quarters) = beyond_quarters(a, x);
+    let turn = a.plus(quarters, a.integer(quarter));
     let even = a.is_zero(a.mask(turn, a.integer(1)));
     let sign = a.up(a.mask(turn, a.integer(2)), 62);
     a.of_bits(a.flip(a.bits(a.choose(even, sine, cosine)), sign))
 }
 
-/// Where an argument is beyond what [`quarter_turned`] reduces, or not a number.
+/// The tangent, where [`is_trig_large`] says that it is not too large.
+#[inline(always)]
+pub fn tan<A: Arithmetic>(a: A, x: A::F) -> A::F {
+    let (sine, cosine, quarters) = beyond_quarters(a, x);
+    let even = a.is_zero(a.mask(quarters, a.integer(1)));
+    let top = a.choose(even, sine, a.neg(cosine));
+    a.div(top, a.choose(even, cosine, sine))
+}
+
+/// Where an argument is beyond what [`quarter_turned`] and [`tan`] reduce, or not a number.
 #[inline(always)]
 pub fn is_trig_large<A: Arithmetic>(a: A, x: A::F) -> A::B {
     a.not(a.less(a.abs(x), a.number(f64::from(TRIG_LARGE))))

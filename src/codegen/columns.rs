@@ -92,10 +92,7 @@ impl Partial {
         };
         grow(&mut partial.memory, elements * size)?;
         let neutral = neutral_value(opcode, summed)?;
-        let bytes = partial.bytes(0, elements);
-        bytes
-            .chunks_exact_mut(size)
-            .for_each(|element| element.copy_from_slice(neutral.bytes()));
+        repeat(neutral.bytes(), partial.bytes(0, elements));
         Ok(partial)
     }
 
@@ -149,15 +146,33 @@ impl Partial {
     }
 }
 
+/// Fills memory that is zero with a value.
+fn repeat(value: &[u8], out: &mut [u8]) {
+    if value.iter().all(|&byte| byte == 0) || out.is_empty() {
+        return;
+    }
+    let mut done = value.len();
+    out[..done].copy_from_slice(value);
+    while done < out.len() {
+        let more = done.min(out.len() - done);
+        out.copy_within(..more, done);
+        done += more;
+    }
+}
+
 /// From partial results to results.
 fn finish(sums: &[u8], dtype: DataType, out: &mut [u8]) {
-    let narrow: fn(f32) -> [u8; 2] = match dtype {
-        DataType::HALF => |sum| f16::from_f32(sum).to_ne_bytes(),
-        DataType::BFLOAT16 => |sum| bf16::from_f32(sum).to_ne_bytes(),
-        _ => return out.copy_from_slice(sums),
-    };
-    for (sum, out) in sums.chunks_exact(4).zip(out.chunks_exact_mut(2)) {
-        out.copy_from_slice(&narrow(f32::from_ne_bytes([sum[0], sum[1], sum[2], sum[3]])));
+    match dtype {
+        DataType::HALF => narrow(sums, out, |sum| f16::from_f32(sum).to_bits()),
+        DataType::BFLOAT16 => narrow(sums, out, |sum| bf16::from_f32(sum).to_bits()),
+        _ => out.copy_from_slice(sums),
+    }
+}
+
+/// From single precision to the bits of a short number.
+fn narrow(sums: &[u8], out: &mut [u8], bits: impl Fn(f32) -> u16) {
+    for (sum, out) in sums.as_chunks::<4>().0.iter().zip(out.as_chunks_mut::<2>().0) {
+        *out = bits(f32::from_ne_bytes(*sum)).to_ne_bytes();
     }
 }
 

@@ -93,6 +93,17 @@ const CASES: &[(&str, Build)] = &[
     }),
 ];
 
+/// Sums of columns of squares, of a type; squares are given behind a barrier.
+fn columns(dtype: DataType, dims: &[i64], barrier: bool) -> Result<Module> {
+    let mut b = Builder::new("columns");
+    let x = input(&mut b, 0, dtype, dims)?;
+    let square = b.multiply(x, x)?;
+    let sum = b.add(square, x)?;
+    let sum = if barrier { b.opt_barrier(sum)? } else { sum };
+    let root = b.reduce_sum(sum, &[0])?;
+    b.finish(root)
+}
+
 /// The larger one of twice the moved elements and zero; the move stays outside behind a barrier.
 fn module(build: Build, barrier: bool) -> Result<Module> {
     let mut b = Builder::new("moves");
@@ -114,6 +125,8 @@ fn inputs(program: &Program) -> Result<Vec<Tensor>> {
         inputs.push(if shape.dtype == FLOAT {
             let values: Vec<f32> = (0..count).map(|i| (i % 997) as f32 * 0.004 - 2.0).collect();
             Tensor::from_slice(dims, &values)?
+        } else if shape.dtype.is_floating() {
+            Tensor::zeros(shape.dtype, dims)?
         } else {
             let values: Vec<i32> = (0..count).map(|i| (i * 7919 % 997) as i32).collect();
             Tensor::from_slice(dims, &values)?
@@ -124,10 +137,20 @@ fn inputs(program: &Program) -> Result<Vec<Tensor>> {
 
 fn main() -> Result<()> {
     let pool = ThreadPool::new(1);
+    let mut pairs = Vec::new();
     for &(name, build) in CASES {
+        pairs.push((name.to_string(), [module(build, false)?, module(build, true)?]));
+    }
+    for dtype in [FLOAT, DataType::BFLOAT16, DataType::HALF] {
+        for dims in [[512, 1024], [4000, 250], [16, 3000]] {
+            let pair = [columns(dtype, &dims, false)?, columns(dtype, &dims, true)?];
+            pairs.push((format!("columns of {dtype} {}x{}", dims[0], dims[1]), pair));
+        }
+    }
+    for (name, modules) in pairs {
         let mut programs = Vec::new();
-        for barrier in [false, true] {
-            programs.push(compile(&module(build, barrier)?, Compiler::host())?);
+        for module in &modules {
+            programs.push(compile(module, Compiler::host())?);
         }
         let inputs = inputs(&programs[0])?;
         let mut best = [f64::INFINITY; 2];

@@ -5,7 +5,7 @@
 use ff_hlo::fusion::{FusionPlan, LibraryFunction, NodeKind, call_library, library_function, neutral_value};
 use ff_hlo::{Attributes, Opcode};
 use ff_kernels::reduce::column_block;
-use ff_tensor::{DataType, Result, bail, status};
+use ff_tensor::{DataType, Result, bail, bf16, f16, status};
 
 /// Columns that are one piece of work.
 pub(crate) const PIECE: usize = 1024;
@@ -51,7 +51,9 @@ impl Cuts {
 /// The partial results of an output.
 pub(crate) struct Partial {
     pub output: usize,
+    dtype: DataType,
     function: LibraryFunction,
+    /// Bytes of a partial result: short numbers are summed in `f32`.
     size: usize,
     memory: Vec<[u64; 2]>,
 }
@@ -69,26 +71,28 @@ impl Partial {
     }
 
     fn new(output: usize, opcode: Opcode, dtype: DataType, cuts: Cuts) -> Result<Partial> {
-        let Some(function) = library_function(opcode, &Attributes::None, dtype, dtype) else {
+        let summed = match dtype {
+            DataType::HALF | DataType::BFLOAT16 => DataType::FLOAT,
+            other => other,
+        };
+        let Some(function) = library_function(opcode, &Attributes::None, summed, summed) else {
             bail!(
                 Unimplemented,
                 "columns of type {dtype} are not combined by {opcode}"
             );
         };
-        let size = dtype.size();
+        let size = summed.size();
         let elements = cuts.groups * cuts.blocks * cuts.width;
         let mut partial = Partial {
             output,
+            dtype,
             function,
             size,
             memory: Vec::new(),
         };
         grow(&mut partial.memory, elements * size)?;
-        let neutral = neutral_value(opcode, dtype)?;
-        let bytes = partial.bytes(0, elements);
-        bytes
-            .chunks_exact_mut(size)
-            .for_each(|element| element.copy_from_slice(neutral.bytes()));
+        let neutral = neutral_value(opcode, summed)?;
+        repeat(neutral.bytes(), partial.bytes(0, elements));
         Ok(partial)
     }
 
@@ -110,7 +114,6 @@ impl Partial {
     /// # Safety
     /// `out` has room for the results.
     pub unsafe fn finish(&mut self, cuts: Cuts, out: *mut u8) -> Result<()> {
-        let bytes = cuts.width * self.size;
         let mut sums: Vec<[u64; 2]> = Vec::new();
         for group in 0..cuts.groups {
             let first = group * cuts.blocks * cuts.width;
@@ -130,11 +133,46 @@ impl Partial {
                 }
                 left = half;
             }
-            let results = self.bytes(first, cuts.width).as_ptr();
+            let dtype = self.dtype;
+            let results = self.bytes(first, cuts.width);
             // SAFETY: passed on to the caller.
-            unsafe { std::ptr::copy_nonoverlapping(results, out.add(group * bytes), bytes) };
+            let out = unsafe {
+                let size = dtype.size() * cuts.width;
+                std::slice::from_raw_parts_mut(out.add(group * size), size)
+            };
+            finish(results, dtype, out);
         }
         Ok(())
+    }
+}
+
+/// Fills memory that is zero with a value.
+fn repeat(value: &[u8], out: &mut [u8]) {
+    if value.iter().all(|&byte| byte == 0) || out.is_empty() {
+        return;
+    }
+    let mut done = value.len();
+    out[..done].copy_from_slice(value);
+    while done < out.len() {
+        let more = done.min(out.len() - done);
+        out.copy_within(..more, done);
+        done += more;
+    }
+}
+
+/// From partial results to results.
+fn finish(sums: &[u8], dtype: DataType, out: &mut [u8]) {
+    match dtype {
+        DataType::HALF => narrow(sums, out, |sum| f16::from_f32(sum).to_bits()),
+        DataType::BFLOAT16 => narrow(sums, out, |sum| bf16::from_f32(sum).to_bits()),
+        _ => out.copy_from_slice(sums),
+    }
+}
+
+/// From single precision to the bits of a short number.
+fn narrow(sums: &[u8], out: &mut [u8], bits: impl Fn(f32) -> u16) {
+    for (sum, out) in sums.as_chunks::<4>().0.iter().zip(out.as_chunks_mut::<2>().0) {
+        *out = bits(f32::from_ne_bytes(*sum)).to_ne_bytes();
     }
 }
 

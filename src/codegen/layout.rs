@@ -2,8 +2,8 @@
 //!
 //! The table: a function that calls the evaluator's functions; for each of those the function and its parameter; the
 //! distance of intermediate rows; the extents; for each input its first element and its strides in bytes; for each
-//! counter its first value and what steps add; the outputs; the bits of the constants. Places depend on the structure of
-//! a plan only.
+//! counter its first value and what steps add; the outputs; the bits of the constants; for each read its starts (limit and
+//! stride in bytes) and checks (bound, spread and stride in bytes). Places depend on the structure of a plan only.
 
 use crate::stages::may_call;
 use ff_hlo::fusion::{FusionPlan, LibraryFunction, NodeKind, call_library, library_function};
@@ -25,6 +25,9 @@ pub struct Layout {
     inputs: usize,
     counters: usize,
     outputs: usize,
+    constants: usize,
+    /// The starts and checks of reads, each after those of the reads before.
+    reads: Vec<(usize, usize)>,
 }
 
 impl Layout {
@@ -36,6 +39,10 @@ impl Layout {
             inputs: plan.inputs.len(),
             counters: plan.counters.len(),
             outputs: plan.outputs.len(),
+            constants: plan.constants.len(),
+            reads: (plan.reads.iter())
+                .map(|read| (read.starts.len(), read.checks.len()))
+                .collect(),
         }
     }
 
@@ -83,6 +90,19 @@ impl Layout {
     /// The bits of a constant.
     pub fn constant_word(&self, constant: usize) -> usize {
         self.output_word(self.outputs) + constant
+    }
+
+    /// The limit of a start; its stride follows.
+    pub fn start_word(&self, read: usize, start: usize) -> usize {
+        let before = self.reads[..read]
+            .iter()
+            .map(|(starts, checks)| 2 * starts + 3 * checks);
+        self.constant_word(self.constants) + before.sum::<usize>() + 2 * start
+    }
+
+    /// The bound of a check; its spread and stride follow.
+    pub fn check_word(&self, read: usize, check: usize) -> usize {
+        self.start_word(read, self.reads[read].0) + 3 * check
     }
 
     /// The functions that the nodes of a plan call.
@@ -135,6 +155,16 @@ impl Layout {
             let bytes = constant.bytes();
             bits[..bytes.len().min(8)].copy_from_slice(&bytes[..bytes.len().min(8)]);
             words.push(u64::from_le_bytes(bits));
+        }
+        for read in &plan.reads {
+            let size = plan.inputs[read.input].dtype.size() as i64;
+            for start in &read.starts {
+                words.extend([start.limit as u64, (start.stride * size) as u64]);
+            }
+            for check in &read.checks {
+                let (spread, stride) = check.spread.unwrap_or((1, 0));
+                words.extend([check.bound as u64, spread as u64, (stride * size) as u64]);
+            }
         }
         words
     }

@@ -100,6 +100,17 @@ fn is_expensive(plan: &FusionPlan, number: usize) -> bool {
                         | Sine
                         | Cosine
                         | Sqrt
+                        | Tan
+                        | Asin
+                        | Acos
+                        | Atan
+                        | Atan2
+                        | Sinh
+                        | Cosh
+                        | Asinh
+                        | Acosh
+                        | Atanh
+                        | Power
                         | Rsqrt
                 )
         }
@@ -110,22 +121,18 @@ fn is_expensive(plan: &FusionPlan, number: usize) -> bool {
 /// Whether an instruction is called rather than emitted.
 pub fn is_library(opcode: Opcode, operand: DataType) -> bool {
     use Opcode::*;
-    let double = operand == DataType::DOUBLE;
     let float = operand.is_floating();
     match opcode {
-        Exponential | ExponentialMinusOne | Log | LogPlusOne | Logistic | Tanh | Erf | Sine | Cosine => {
-            double
-        }
-        Erfc | Tan | Asin | Acos | Atan | Sinh | Cosh | Asinh | Acosh | Atanh | Cbrt | LogGamma | Digamma
-        | ErfInv | Atan2 | NextAfter | ReducePrecision | Power => true,
+        Erfc | Cbrt | LogGamma | Digamma | ErfInv | NextAfter | ReducePrecision => true,
         Remainder => float,
+        Power => !float,
         _ => false,
     }
 }
 
 /// Whether an instruction may call [`Library`] beside its own code.
 pub fn may_call(opcode: Opcode, operand: DataType) -> bool {
-    is_library(opcode, operand) || matches!(opcode, Opcode::Sine | Opcode::Cosine)
+    is_library(opcode, operand) || matches!(opcode, Opcode::Sine | Opcode::Cosine | Opcode::Tan)
 }
 
 /// Nanoseconds for one element of a wide value, on one thread.

@@ -275,7 +275,12 @@ impl Opcode {
     /// Whether swapping the two operands changes nothing.
     pub fn is_commutative(self) -> bool {
         use Opcode::*;
-        matches!(self, Add | And | Maximum | Minimum | Multiply | Or | Xor)
+        matches!(self, Add | And | Multiply | Or | Xor)
+    }
+
+    /// Whether swapping the two operands changes nothing but the sign of zeros: of equal ones, extremes are the second.
+    pub fn is_symmetric(self) -> bool {
+        self.is_commutative() || matches!(self, Opcode::Maximum | Opcode::Minimum)
     }
 
     /// Whether the instruction must stay although nobody reads its result.

@@ -4,7 +4,6 @@
 //! instruction. What has no code here is called in the evaluator's own functions, see [`Library`].
 
 use super::ir::{Ir, Kind, Val};
-use super::math::Math;
 use crate::stages::is_library;
 use ff_hlo::fusion::Node;
 use ff_hlo::{Attributes, Direction, Opcode};
@@ -43,7 +42,7 @@ pub fn stored(dtype: DataType) -> Result<Kind> {
 }
 
 /// Whether integers of a type have a sign.
-fn is_signed(dtype: DataType) -> bool {
+pub fn is_signed(dtype: DataType) -> bool {
     use DataType as T;
     matches!(dtype, T::INT8 | T::INT16 | T::INT32 | T::INT64)
 }
@@ -124,7 +123,9 @@ pub fn map<'c>(
     };
     let value = match (opcode, attributes, operands) {
         _ if is_library(opcode, node.operand_dtype) => library.call(ir, number, operands, lanes)?,
-        (Opcode::Sine | Opcode::Cosine, _, [x]) => unit.trigonometric(library, number, opcode, *x)?,
+        (Opcode::Sine | Opcode::Cosine | Opcode::Tan, _, [x]) => {
+            unit.trigonometric(library, number, opcode, *x)?
+        }
         (Opcode::Select, _, [condition, a, b]) => ir.select(*condition, *a, *b),
         (Opcode::Clamp, _, [min, x, max]) => {
             let bounded = unit.larger(*min, *x);
@@ -140,6 +141,16 @@ pub fn map<'c>(
         value
     } else {
         rounded(ir, node.dtype, value, lanes)
+    })
+}
+
+/// Zeros.
+pub fn zero(ir: &Ir, dtype: DataType, lanes: u32) -> Result<Val> {
+    let kind = computed(dtype)?;
+    Ok(if kind.is_float() {
+        ir.float(kind, lanes, 0.0)
+    } else {
+        ir.int(kind, lanes, 0)
     })
 }
 
@@ -180,16 +191,16 @@ pub fn neutral(ir: &Ir, opcode: Opcode, dtype: DataType, lanes: u32) -> Result<V
     Ok(ir.float(kind, lanes, number))
 }
 
-fn no_code(opcode: Opcode, dtype: DataType) -> Status {
+pub(super) fn no_code(opcode: Opcode, dtype: DataType) -> Status {
     ff_tensor::status!(Unimplemented, "no code for {opcode} on elements of type {dtype}")
 }
 
 /// Instructions on elements of one type.
-struct Unit<'a, 'c> {
-    ir: &'a Ir<'c>,
-    lanes: u32,
-    dtype: DataType,
-    kind: Kind,
+pub(super) struct Unit<'a, 'c> {
+    pub ir: &'a Ir<'c>,
+    pub lanes: u32,
+    pub dtype: DataType,
+    pub kind: Kind,
 }
 
 impl<'c> Unit<'_, 'c> {
@@ -197,7 +208,7 @@ impl<'c> Unit<'_, 'c> {
         self.ir.int(self.kind, self.lanes, value)
     }
 
-    fn float(&self, value: f64) -> Val {
+    pub fn float(&self, value: f64) -> Val {
         self.ir.float(self.kind, self.lanes, value)
     }
 
@@ -221,10 +232,6 @@ impl<'c> Unit<'_, 'c> {
     fn float_unary(&self, opcode: Opcode, x: Val) -> Result<Val> {
         use Opcode::*;
         let ir = self.ir;
-        let math = Math {
-            ir,
-            lanes: self.lanes,
-        };
         Ok(match opcode {
             Abs => self.call("llvm.fabs", &[x]),
             Negate => ir.fneg(x),
@@ -245,43 +252,8 @@ impl<'c> Unit<'_, 'c> {
                 let magnitude = self.call("llvm.fabs", &[x]);
                 ir.fcmp(LLVMRealOLT, magnitude, self.float(f64::INFINITY))
             }
-            Exponential => math.exp(x),
-            ExponentialMinusOne => math.expm1(x),
-            Log => math.log(x),
-            LogPlusOne => math.log1p(x),
-            Logistic => math.logistic(x),
-            Tanh => math.tanh(x),
-            Erf => math.erf(x),
-            _ => return Err(no_code(opcode, self.dtype)),
+            _ => return self.transcendental(opcode, x),
         })
-    }
-
-    /// Sine and cosine: large arguments are rare and go to the library, all lanes together.
-    fn trigonometric(&self, library: &dyn Library<'c>, number: usize, opcode: Opcode, x: Val) -> Result<Val> {
-        let ir = self.ir;
-        let math = Math {
-            ir,
-            lanes: self.lanes,
-        };
-        let quick = math.quarter_turned(x, i64::from(opcode == Opcode::Cosine));
-        let large = math.is_trig_large(x);
-        let any = if self.lanes == 1 {
-            large
-        } else {
-            ir.any_lane(large, self.lanes)
-        };
-        let (slow, after) = (ir.block(), ir.block());
-        let before = ir.here();
-        ir.branch(any, slow, after);
-        ir.go(slow);
-        let exact = library.call(ir, number, &[x], self.lanes)?;
-        let slow = ir.here();
-        ir.jump(after);
-        ir.go(after);
-        let value = ir.phi(Kind::F32, self.lanes);
-        ir.incoming(value, quick, before);
-        ir.incoming(value, exact, slow);
-        Ok(value)
     }
 
     fn integer_unary(&self, opcode: Opcode, x: Val) -> Result<Val> {
@@ -322,6 +294,8 @@ impl<'c> Unit<'_, 'c> {
             (Kind::F32 | Kind::F64, Subtract) => ir.fsub(a, b),
             (Kind::F32 | Kind::F64, Multiply) => ir.fmul(a, b),
             (Kind::F32 | Kind::F64, Divide) => ir.fdiv(a, b),
+            (Kind::F32 | Kind::F64, Power) => self.power(a, b),
+            (Kind::F32 | Kind::F64, Atan2) => self.angle(a, b),
             (Kind::F32 | Kind::F64, _) => return Err(no_code(opcode, self.dtype)),
             (_, Add) => ir.add(a, b),
             (_, Subtract) => ir.sub(a, b),

@@ -1,7 +1,7 @@
 //! Lanes of inputs, counters and outputs at a place in a row, all of them or those before the end of the row.
 
-use super::elementwise::{self, stored};
-use super::fusion::{Emitter, Row};
+use super::elementwise::{self, computed, stored};
+use super::fusion::{Emitter, Row, in_memory};
 use super::ir::{Kind, Val};
 use ff_hlo::fusion::NodeKind;
 use ff_tensor::{Result, bail, status};
@@ -9,11 +9,11 @@ use llvm_sys::LLVMIntPredicate::*;
 
 /// A place in a row.
 pub(super) struct Place<'a, 'p, 'c> {
-    emitter: &'a Emitter<'p, 'c>,
-    row: &'a Row,
-    element: Val,
+    pub(super) emitter: &'a Emitter<'p, 'c>,
+    pub(super) row: &'a Row,
+    pub(super) element: Val,
     /// The lanes to read and write, and how many they are; all of them if there is none.
-    cut: Option<(Val, Val)>,
+    pub(super) cut: Option<(Val, Val)>,
 }
 
 impl<'a, 'p, 'c> Place<'a, 'p, 'c> {
@@ -56,7 +56,7 @@ impl<'a, 'p, 'c> Place<'a, 'p, 'c> {
     }
 
     /// Lanes from an address on.
-    fn read(&self, from: Val, kind: Kind) -> Result<Val> {
+    pub(super) fn read(&self, from: Val, kind: Kind) -> Result<Val> {
         let (ir, lanes) = (&self.emitter.ir, self.emitter.lanes);
         Ok(match self.cut {
             None => ir.load(from, kind, lanes),
@@ -110,17 +110,19 @@ impl<'a, 'p, 'c> Place<'a, 'p, 'c> {
         ir.offset(self.row.outputs[output], bytes)
     }
 
-    /// Combines lanes with those of an output that sums columns.
+    /// Combines lanes with those of an output that sums columns, which lie as they are computed.
     pub fn accumulate(&self, output: usize, value: Val) -> Result<()> {
         let (ir, lanes) = (&self.emitter.ir, self.emitter.lanes);
         let source = &self.emitter.plan.outputs[output];
         let NodeKind::Columns(opcode) = self.emitter.plan.nodes[source.node].kind else {
             bail!(Internal, "a kernel sums columns of what has none");
         };
-        let kind = stored(source.dtype)?;
-        let before = self.read(self.output(output, kind), kind)?;
+        let computed = computed(source.dtype)?;
+        let kind = in_memory(computed);
+        let place = self.output(output, kind);
+        let before = self.emitter.of_memory(self.read(place, kind)?, computed, lanes);
         let sum = elementwise::combine(ir, opcode, source.dtype, before, value, lanes)?;
-        self.store(output, sum)
+        self.write(self.emitter.to_memory(sum, computed, lanes), place, kind)
     }
 
     /// Writes lanes of an output.
@@ -129,7 +131,12 @@ impl<'a, 'p, 'c> Place<'a, 'p, 'c> {
         let dtype = self.emitter.plan.outputs[output].dtype;
         let kind = stored(dtype)?;
         let raw = elementwise::narrow(ir, dtype, value, lanes);
-        let to = self.output(output, kind);
+        self.write(raw, self.output(output, kind), kind)
+    }
+
+    /// Writes lanes from an address on.
+    fn write(&self, raw: Val, to: Val, kind: Kind) -> Result<()> {
+        let (ir, lanes) = (&self.emitter.ir, self.emitter.lanes);
         match self.cut {
             None => ir.store(raw, to, kind),
             Some((mask, _)) if kind.bytes() >= 4 => ir.masked_store(raw, to, mask, kind, lanes),

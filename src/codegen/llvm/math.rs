@@ -211,7 +211,7 @@ impl Math<'_, '_> {
         let high = self.fma64(n, self.f64(-table::HALF_PI_HIGH), x);
         let r = self.fma64(n, self.f64(-table::HALF_PI_LOW), high);
         let t = ir.fmul(r, r);
-        let sine = self.fma64(ir.fmul(r, t), self.polynomial64(&table::SIN, t), r);
+        let sine = ir.fmul(r, self.fma64(t, self.polynomial64(&table::SIN, t), self.f64(1.0)));
         let cosine = self.fma64(self.polynomial64(&table::COS, t), t, self.f64(1.0));
         let turn = ir.add(ir.bitcast(shifted, Kind::I64, lanes), long(quarter));
         let even = ir.icmp(LLVMIntEQ, ir.and(turn, long(1)), long(0));

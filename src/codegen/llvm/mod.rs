@@ -1,11 +1,14 @@
 //! The requests: plan in, object or PTX text out.
 
+mod double;
 mod elementwise;
+mod functions;
 mod fusion;
 mod ir;
 mod lanes;
 mod machine;
 mod math;
+mod reads;
 mod reduction;
 mod start;
 mod unit;

@@ -7,7 +7,8 @@
 
 use ff_codegen::compile_ptx;
 use ff_hlo::fusion::FusionPlan;
-use ff_hlo::{Attributes, Builder, Direction, HloShape, Module, Op, Opcode, passes::pipeline};
+use ff_hlo::passes::pipeline;
+use ff_hlo::{Attributes, Builder, Direction, GatherDims, HloShape, Module, Op, Opcode, PadDimension};
 use ff_tensor::{Code, DataType, Result};
 use std::path::PathBuf;
 use std::process::Command;
@@ -48,7 +49,16 @@ fn elementwise(out: &mut Vec<(String, Module)>) {
     use Opcode::*;
     const UNARY: &[Opcode] = &[
         Abs,
+        Acos,
+        Acosh,
+        Asin,
+        Asinh,
+        Atan,
+        Atanh,
         Ceil,
+        Cosh,
+        Sinh,
+        Tan,
         Cosine,
         Erf,
         Exponential,
@@ -66,7 +76,7 @@ fn elementwise(out: &mut Vec<(String, Module)>) {
         Sqrt,
         Tanh,
     ];
-    const BINARY: &[Opcode] = &[Add, Divide, Maximum, Minimum, Multiply, Subtract];
+    const BINARY: &[Opcode] = &[Add, Atan2, Divide, Maximum, Minimum, Multiply, Power, Subtract];
     const WHOLE_UNARY: &[Opcode] = &[Abs, CountLeadingZeros, Negate, Not, Popcnt, Sign];
     const WHOLE_BINARY: &[Opcode] = &[
         Add,
@@ -172,6 +182,49 @@ fn reductions(out: &mut Vec<(String, Module)>) {
     }
 }
 
+/// Padding, concatenation, dynamic slices and gathers, read in place.
+fn moves(out: &mut Vec<(String, Module)>) {
+    for &dtype in FLOATS.iter().chain(INTEGERS) {
+        let add = |b: &mut Builder, moved: Op| b.add(moved, moved);
+        out.push(module(&format!("pad_{dtype}"), |b| {
+            let (x, value) = (input(b, 0, dtype, &[6, 40])?, input(b, 1, dtype, &[])?);
+            let pad = |low, high, interior| PadDimension { low, high, interior };
+            let padded = b.pad(x, value, [pad(1, 2, 1), pad(3, -1, 0)].into_iter().collect())?;
+            add(b, padded)
+        }));
+        out.push(module(&format!("concatenate_{dtype}"), |b| {
+            let (x, y) = (input(b, 0, dtype, &[6, 40])?, input(b, 1, dtype, &[6, 24])?);
+            let both = b.concatenate(&[x, y], 1)?;
+            add(b, both)
+        }));
+        out.push(module(&format!("update_{dtype}"), |b| {
+            let (x, y) = (input(b, 0, dtype, &[6, 40])?, input(b, 1, dtype, &[2, 40])?);
+            let start = input(b, 2, DataType::INT32, &[])?;
+            let updated = b.dynamic_update_slice(x, y, &[start, start])?;
+            add(b, updated)
+        }));
+        out.push(module(&format!("gather_{dtype}"), |b| {
+            let (x, indices) = (
+                input(b, 0, dtype, &[90, 40])?,
+                input(b, 1, DataType::INT64, &[70])?,
+            );
+            let rows = b.gather(
+                x,
+                indices,
+                GatherDims {
+                    offset_dims: [1].into_iter().collect(),
+                    collapsed_slice_dims: [0].into_iter().collect(),
+                    start_index_map: [0].into_iter().collect(),
+                    index_vector_dim: 1,
+                    slice_sizes: [1, 40].into_iter().collect(),
+                    ..GatherDims::default()
+                },
+            )?;
+            add(b, rows)
+        }));
+    }
+}
+
 /// The plans of a module's fusions.
 fn plans(module: &Module) -> Vec<FusionPlan> {
     let mut module = module.clone();
@@ -212,6 +265,7 @@ fn ptx_is_assembled() {
     elementwise(&mut modules);
     views(&mut modules);
     reductions(&mut modules);
+    moves(&mut modules);
     let folder = std::env::temp_dir().join(format!("ff_ptx_{}", std::process::id()));
     std::fs::create_dir_all(&folder).unwrap();
     let (mut files, mut without) = (Vec::new(), Vec::new());

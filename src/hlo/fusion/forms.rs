@@ -47,6 +47,15 @@ pub(crate) fn change(view: &View, instruction: &Instruction, shape: &ArrayShape)
     })
 }
 
+/// Whether an opcode moves elements of its operands in ways that are no views, and that fusions read in place.
+pub(crate) fn is_read(opcode: Opcode) -> bool {
+    use Opcode::*;
+    matches!(
+        opcode,
+        Concatenate | DynamicSlice | DynamicUpdateSlice | Gather | Pad
+    )
+}
+
 /// Whether the axes that go are the last ones, axes of one element aside, and rows have more than one element.
 pub(crate) fn reduces_rows(source: &ArrayShape, dimensions: &[i64]) -> bool {
     let mut row = 1;
@@ -76,14 +85,16 @@ pub(crate) fn starts_neutral(initial: &Instruction, opcode: Opcode) -> bool {
     }
 }
 
-/// Whether columns of a type are combined by an opcode in code: types that are stored as they are computed.
+/// Whether columns of a type are combined by an opcode in code.
 pub(crate) fn columns_have_code(opcode: Opcode, dtype: DataType) -> bool {
-    let plain = dtype.is_integer() || matches!(dtype, DataType::FLOAT | DataType::DOUBLE);
-    let known = matches!(
-        opcode,
-        Opcode::Add | Opcode::Multiply | Opcode::Maximum | Opcode::Minimum
-    );
-    plain && known
+    use DataType as T;
+    match opcode {
+        Opcode::Add | Opcode::Multiply | Opcode::Maximum | Opcode::Minimum => {
+            dtype.is_integer() || matches!(dtype, T::FLOAT | T::DOUBLE | T::HALF | T::BFLOAT16)
+        }
+        Opcode::And | Opcode::Or => dtype == T::BOOL,
+        _ => false,
+    }
 }
 
 /// The rows that are combined and their length, where neighbouring axes go that are not the last ones, axes of one

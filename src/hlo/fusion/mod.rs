@@ -6,16 +6,18 @@
 //!
 //! What it does not do: it decides neither what is fused (`passes::fusion` does) nor how code looks.
 
+mod extents;
 mod forms;
 mod library;
 mod node;
 mod plan;
 mod planner;
+mod reads;
 mod structure;
 
-pub(crate) use forms::{change, columns_have_code, reduces_columns, reduces_rows, starts_neutral};
+pub(crate) use forms::{change, columns_have_code, is_read, reduces_columns, reduces_rows, starts_neutral};
 pub use library::{LibraryFunction, call_library, library_function};
-pub use node::{Counter, Input, Level, Node, NodeKind, Output};
+pub use node::{Check, Counter, Input, Level, Node, NodeKind, Output, Read, Start};
 pub use plan::FusionPlan;
 
 use crate::opcode::Opcode;

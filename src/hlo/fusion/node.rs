@@ -23,6 +23,9 @@ pub enum Level {
 pub enum NodeKind {
     /// Reads an element of this input.
     Load(usize),
+    /// Reads an element at a place that is computed, see [`Read`]. Operands: a start for each of its [`Start`]s, then
+    /// what takes the place of elements that are not there, if anything does (zero else).
+    Read(usize),
     /// The value of this counter.
     Counter(usize),
     /// The value of this constant.
@@ -66,6 +69,44 @@ pub struct Input {
     pub level: Level,
     /// Whether element `i` of the result reads element `i`.
     pub direct: bool,
+}
+
+/// Elements of an input that lie where starts (numbers that are known when the code runs) say, or only in parts of
+/// the result: padding, parts of a concatenation, dynamic slices, gathers.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Read {
+    /// The input; its walk is that of the element for starts of zero, spread axes left out.
+    pub input: usize,
+    /// What moves the element.
+    pub starts: SmallVec<[Start; 2]>,
+    /// Where it must lie.
+    pub checks: SmallVec<[Check; 2]>,
+    /// Whether an operand takes the place of elements that are not there.
+    pub otherwise: bool,
+}
+
+/// A number, held between zero and a limit, moves an element by so many strides.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Start {
+    /// The largest number.
+    pub limit: i64,
+    /// The distance of neighbours along its axis, in elements.
+    pub stride: i64,
+}
+
+/// An element is there if its place along an axis is at least zero and below a bound, and is a multiple of the distance
+/// in which elements are spread.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Check {
+    /// The counter of the place.
+    pub counter: usize,
+    /// The start that is subtracted from it.
+    pub start: Option<usize>,
+    /// The bound.
+    pub bound: i64,
+    /// One more than the elements between neighbours, and the stride along the axis, if there are any between them. Not
+    /// along rows.
+    pub spread: Option<(i64, i64)>,
 }
 
 /// A count that rises with the place: `offset + sum(index * stride)`.

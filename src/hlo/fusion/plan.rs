@@ -1,6 +1,6 @@
 //! What a fusion computes, as kernels see it.
 
-use super::node::{Counter, Input, Level, Node, NodeKind, Output};
+use super::node::{Counter, Input, Level, Node, NodeKind, Output, Read};
 use super::planner::Planner;
 use crate::module::Computation;
 use ff_tensor::{Result, Tensor};
@@ -17,6 +17,8 @@ pub struct FusionPlan {
     pub parameters: usize,
     /// How parameters are read.
     pub inputs: Vec<Input>,
+    /// Reads at computed places.
+    pub reads: Vec<Read>,
     /// Counters.
     pub counters: Vec<Counter>,
     /// Constants of one element.

@@ -1,11 +1,12 @@
 //! From the computation of a fusion to its plan.
 //!
 //! Instructions are taken in order. While extents are not known, views of parameters and counters are walks that are
-//! pending; [`Planner::finish`] splits the elements into rows and axes that suit all of them.
+//! pending; [`Planner::finish`] (`extents.rs`) splits the elements into rows and axes that suit all of them.
 
-use super::FusionPlan;
-use super::forms::{change, columns_have_code, operand_dims, reduces_columns, reduces_rows, starts_neutral};
-use super::node::{Counter, Input, Level, Node, NodeKind, Output};
+use super::forms::{
+    change, columns_have_code, is_read, operand_dims, reduces_columns, reduces_rows, starts_neutral,
+};
+use super::node::{Level, Node, NodeKind, Read};
 use crate::attributes::Attributes;
 use crate::evaluator::recognize_reducer;
 use crate::module::{Computation, Instruction};
@@ -14,9 +15,6 @@ use crate::shape::ArrayShape;
 use crate::view::{View, Walk};
 use ff_tensor::{DataType, Result, Tensor, bail, ensure};
 use smallvec::SmallVec;
-
-/// The most axes of a plan.
-const MAX_RANK: usize = 6;
 
 /// What an instruction of the computation is.
 #[derive(Clone)]
@@ -36,28 +34,30 @@ pub(super) enum Value {
 }
 
 /// A node or a walk while extents are not known.
-struct Pending<T> {
-    what: T,
-    walk: Walk,
-    elements: usize,
+pub(super) struct Pending<T> {
+    pub what: T,
+    pub walk: Walk,
+    pub elements: usize,
 }
 
 /// See the module.
 #[derive(Default)]
 pub(super) struct Planner {
     pub(super) values: Vec<Value>,
-    nodes: Vec<Node>,
+    pub(super) nodes: Vec<Node>,
     /// Elements of each node; none for constants.
-    elements: Vec<Option<usize>>,
-    inputs: Vec<Pending<(usize, DataType)>>,
-    counters: Vec<Pending<DataType>>,
-    constants: Vec<Tensor>,
+    pub(super) elements: Vec<Option<usize>>,
+    pub(super) inputs: Vec<Pending<(usize, DataType)>>,
+    pub(super) counters: Vec<Pending<DataType>>,
+    pub(super) constants: Vec<Tensor>,
     /// Elements of rows' values and of what they are spread over.
-    spreads: Vec<(usize, usize)>,
+    pub(super) spreads: Vec<(usize, usize)>,
     /// Elements that are reduced, and results.
-    reductions: Vec<(usize, usize)>,
+    pub(super) reductions: Vec<(usize, usize)>,
+    /// Reads at computed places.
+    pub(super) reads: Vec<Read>,
     /// Rows that are combined and their length, of each reduction of columns.
-    columns: Vec<(usize, usize)>,
+    pub(super) columns: Vec<(usize, usize)>,
 }
 
 impl Planner {
@@ -127,6 +127,7 @@ impl Planner {
                 );
                 self.reduce(computation, instruction, (operand, source.num_elements()), opcode)
             }
+            _ if is_read(instruction.opcode) => self.read(computation, instruction),
             (opcode, attributes, Some(_)) if opcode.is_elementwise() && opcode != Opcode::BitcastConvert => {
                 let typed = usize::from(opcode == Opcode::Select);
                 let operand_dtype = computation
@@ -150,7 +151,7 @@ impl Planner {
         }
     }
 
-    fn push(
+    pub(super) fn push(
         &mut self,
         kind: NodeKind,
         operands: SmallVec<[usize; 3]>,
@@ -234,7 +235,7 @@ impl Planner {
     }
 
     /// The node of a value that is read by an instruction of this many elements.
-    fn node_of(&mut self, value: usize, elements: usize) -> Result<usize> {
+    pub(super) fn node_of(&mut self, value: usize, elements: usize) -> Result<usize> {
         let wide = |view: View| {
             let walk = Walk::of(&view);
             if walk.elements() == 1 && elements != 1 {
@@ -263,25 +264,7 @@ impl Planner {
                 parameter,
                 dtype,
                 view,
-            } => {
-                let walk = wide(view);
-                let known = self.inputs.iter().position(|input| {
-                    input.what == (parameter, dtype) && input.walk == walk && input.elements == elements
-                });
-                if let Some(known) = known {
-                    let same = |node: &Node| matches!(node.kind, NodeKind::Load(input) if input == known);
-                    if let Some(node) = self.nodes.iter().position(same) {
-                        return Ok(node);
-                    }
-                }
-                self.inputs.push(Pending {
-                    what: (parameter, dtype),
-                    walk,
-                    elements,
-                });
-                let kind = NodeKind::Load(self.inputs.len() - 1);
-                Ok(self.push(kind, SmallVec::new(), (dtype, dtype), Some(elements)))
-            }
+            } => Ok(self.load((parameter, dtype), wide(view), elements)),
             Value::Counter { dtype, view } => {
                 let walk = wide(view);
                 self.counters.push(Pending {
@@ -294,6 +277,21 @@ impl Planner {
             }
             Value::Tuple => bail!(Internal, "a tuple inside of a fusion"),
         }
+    }
+
+    /// The node that reads a parameter along a walk.
+    pub(super) fn load(&mut self, what: (usize, DataType), walk: Walk, elements: usize) -> usize {
+        for (known, input) in self.inputs.iter().enumerate() {
+            if input.what == what && input.walk == walk && input.elements == elements {
+                let same = |node: &Node| matches!(node.kind, NodeKind::Load(input) if input == known);
+                if let Some(node) = self.nodes.iter().position(same) {
+                    return node;
+                }
+            }
+        }
+        self.inputs.push(Pending { what, walk, elements });
+        let kind = NodeKind::Load(self.inputs.len() - 1);
+        self.push(kind, SmallVec::new(), (what.1, what.1), Some(elements))
     }
 
     fn reduce(
@@ -359,194 +357,5 @@ impl Planner {
         );
         let elements = shape.num_elements();
         Ok(Value::Node { node, elements })
-    }
-
-    /// The number of elements of wide values, and of a row if rows are reduced or combined.
-    fn sizes(&self) -> Result<(usize, Option<usize>)> {
-        let all = self.elements.iter().flatten().copied().max().unwrap_or(1);
-        let Some(&(elements, results)) = self.reductions.first() else {
-            let same = self.elements.iter().flatten().all(|&count| count == all) && self.spreads.is_empty();
-            ensure!(
-                same,
-                Unimplemented,
-                "a fusion of arrays of several extents has no plan"
-            );
-            let columns = self.columns.iter().all(|&other| other == self.columns[0]);
-            ensure!(
-                columns,
-                Unimplemented,
-                "a fusion of arrays of several extents has no plan"
-            );
-            return Ok((all, self.columns.first().map(|&(_, row)| row)));
-        };
-        let fits = elements == all
-            && self.columns.is_empty()
-            && results < elements
-            && self.reductions.iter().all(|&pair| pair == (elements, results))
-            && self.spreads.iter().all(|&pair| pair == (results, elements))
-            && self
-                .elements
-                .iter()
-                .flatten()
-                .all(|&count| count == elements || count == results);
-        ensure!(
-            fits,
-            Unimplemented,
-            "a fusion of arrays of several extents has no plan"
-        );
-        Ok((elements, Some(elements / results)))
-    }
-
-    /// The extents on which every walk is a walk along neighbouring axes.
-    fn extents(&self, elements: usize, row: Option<usize>) -> Result<SmallVec<[usize; 6]>> {
-        let mut steps: Vec<usize> = vec![1, elements];
-        steps.extend(row);
-        steps.extend(self.columns.first().map(|(rows, row)| rows * row));
-        let walks = self
-            .inputs
-            .iter()
-            .map(|input| (&input.walk, input.elements))
-            .chain(
-                self.counters
-                    .iter()
-                    .map(|counter| (&counter.walk, counter.elements)),
-            );
-        for (walk, count) in walks {
-            let scale = if count == elements { 1 } else { row.unwrap_or(1) };
-            steps.extend(walk.boundaries().iter().map(|boundary| boundary * scale));
-        }
-        steps.sort_unstable();
-        steps.dedup();
-        let mut extents: SmallVec<[usize; 6]> = SmallVec::new();
-        for pair in steps.windows(2) {
-            ensure!(
-                pair[1] % pair[0] == 0,
-                Unimplemented,
-                "a fusion of views that do not fit together"
-            );
-            extents.push(pair[1] / pair[0]);
-        }
-        if extents.is_empty() {
-            extents.push(1);
-        }
-        extents.reverse();
-        ensure!(
-            extents.len() <= MAX_RANK && row.is_none_or(|row| extents.last() == Some(&row)),
-            Unimplemented,
-            "a fusion with views within reduced rows has no plan"
-        );
-        Ok(extents)
-    }
-
-    pub(super) fn finish(mut self, computation: &Computation) -> Result<FusionPlan> {
-        let root = computation.root.0 as usize;
-        let roots: SmallVec<[usize; 4]> = match self.values[root] {
-            Value::Tuple => computation.instructions[root]
-                .operands
-                .iter()
-                .map(|id| id.0 as usize)
-                .collect(),
-            _ => SmallVec::from_slice(&[root]),
-        };
-        let (elements, row) = self.sizes()?;
-        let extents = self.extents(elements, row)?;
-        let level_of = |count: usize| {
-            if count == elements {
-                Level::Wide
-            } else {
-                Level::Narrow
-            }
-        };
-        let mut outputs = Vec::new();
-        for root in roots {
-            let Value::Node {
-                node,
-                elements: count,
-            } = self.values[root]
-            else {
-                bail!(Unimplemented, "a fusion that gives what it takes has no plan");
-            };
-            let dtype = self.nodes[node].dtype;
-            if matches!(self.nodes[node].kind, NodeKind::Columns(_)) {
-                outputs.push(Output {
-                    node,
-                    dtype,
-                    level: Level::Column,
-                });
-                continue;
-            }
-            let narrow = self.columns.is_empty() && row.is_some_and(|row| count * row == elements);
-            ensure!(
-                count == elements || narrow,
-                Unimplemented,
-                "a fusion of arrays of several extents has no plan"
-            );
-            outputs.push(Output {
-                node,
-                dtype,
-                level: level_of(count),
-            });
-        }
-        let mut levels: Vec<Level> = Vec::with_capacity(self.nodes.len());
-        for (node, count) in self.nodes.iter_mut().zip(&self.elements) {
-            node.level = match (&node.kind, *count) {
-                (NodeKind::Columns(_), _) => Level::Column,
-                (_, Some(count)) => level_of(count),
-                (_, None) => Level::Constant,
-            };
-            let reads = node
-                .operands
-                .iter()
-                .all(|&operand| levels.get(operand) != Some(&Level::Column));
-            ensure!(
-                reads,
-                Unimplemented,
-                "a fusion that reads sums of columns has no plan"
-            );
-            levels.push(node.level);
-        }
-        let along = |walk: &Walk, count: usize| -> Result<SmallVec<[isize; 6]>> {
-            let rank = if count == elements {
-                extents.len()
-            } else {
-                extents.len() - 1
-            };
-            let Some(mut strides) = walk.on(&extents[..rank]) else {
-                bail!(Unimplemented, "a fusion of views that do not fit together");
-            };
-            strides.resize(extents.len(), 0);
-            Ok(strides)
-        };
-        let mut inputs = Vec::new();
-        for input in &self.inputs {
-            let wide = input.elements == elements;
-            inputs.push(Input {
-                parameter: input.what.0,
-                dtype: input.what.1,
-                strides: along(&input.walk, input.elements)?,
-                offset: input.walk.offset,
-                level: level_of(input.elements),
-                direct: wide && input.walk.offset == 0 && input.walk.axes[..] == [(elements, 1)],
-            });
-        }
-        let mut counters = Vec::new();
-        for counter in &self.counters {
-            counters.push(Counter {
-                dtype: counter.what,
-                strides: along(&counter.walk, counter.elements)?,
-                offset: counter.walk.offset,
-                level: level_of(counter.elements),
-            });
-        }
-        Ok(FusionPlan {
-            extents,
-            parameters: computation.parameters.len(),
-            inputs,
-            counters,
-            constants: self.constants,
-            nodes: self.nodes,
-            outputs,
-            columns: self.columns.first().map(|columns| columns.0),
-        })
     }
 }

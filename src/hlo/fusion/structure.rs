@@ -1,6 +1,6 @@
 //! The structure of a plan: what code depends on, without extents, strides and constants.
 
-use super::node::NodeKind;
+use super::node::{NodeKind, Read};
 use super::plan::FusionPlan;
 use std::fmt::Write;
 
@@ -34,6 +34,7 @@ impl FusionPlan {
                 NodeKind::Reduce(opcode) => write!(out, "reduce {opcode}")?,
                 NodeKind::Columns(opcode) => write!(out, "columns {opcode}")?,
                 NodeKind::Load(input) => write!(out, "load {input}")?,
+                NodeKind::Read(read) => write_read(out, &self.reads[*read])?,
                 NodeKind::Counter(counter) => write!(out, "count {counter}")?,
                 NodeKind::Constant(constant) => write!(out, "constant {constant}")?,
             }
@@ -52,6 +53,21 @@ impl FusionPlan {
         }
         Ok(())
     }
+}
+
+fn write_read(out: &mut String, read: &Read) -> std::fmt::Result {
+    write!(
+        out,
+        "read {} {} {}",
+        read.input,
+        read.starts.len(),
+        read.otherwise
+    )?;
+    for check in &read.checks {
+        let spread = check.spread.is_some();
+        write!(out, " check {} {:?} {spread}", check.counter, check.start)?;
+    }
+    Ok(())
 }
 
 /// Strides along rows that have code of their own: 0, 1, and any other.

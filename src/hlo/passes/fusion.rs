@@ -1,11 +1,13 @@
 //! Fusion: elementwise instructions, and reductions of rows between them, become one `fusion` instruction.
 //!
 //! *Assumes* a verified module without calls. *Guarantees* that each fusion has a plan ([`FusionPlan`]), that it has at
-//! least two instructions that compute, and that it makes no cycle: members have one *level*, and what a member reads
+//! least two instructions that compute, or one and a read in place, and that it makes no cycle: members have one *level*, and what a member reads
 //! from outside was ready at that level. Producers, consumers and siblings that share a consumer are fused; several
 //! results become a tuple; broadcasts, slices, reversals, transposes, counters and scalar constants are copied into the
 //! fusions that read them. Reductions of rows and what follows from them per row (softmax, normalizations) join the
-//! fusion that makes the rows; reductions of columns join the fusion that computes what they combine. *Does not* recompute an instruction in two fusions, fuse complex numbers or types that
+//! fusion that makes the rows; reductions of columns join the fusion that computes what they combine. Padding,
+//! concatenations, dynamic slices and gathers of what lies in memory are read in place by the one fusion that reads them,
+//! where rows are long enough. *Does not* recompute an instruction in two fusions, fuse complex numbers or types that
 //! are not computed as they are stored (but `f16` and `bf16`), or copy transposes of large arrays, which are better
 //! done on their own.
 

@@ -1,13 +1,17 @@
-//! Mathematical functions of one element: our own for `f32`, the system's for `f64`.
+//! Mathematical functions of one element: our own for `f32` and, where they are frequent, for `f64`; the system's for
+//! the others.
 //!
-//! The `f32` functions are branch-free where the compiler is to vectorise them: a loop over [`exp`] inside
+//! Our functions are branch-free where the compiler is to vectorise them: a loop over [`exp`] inside
 //! [`crate::elementwise`] runs at full vector width, and a lane has the bits that the scalar call has. They are
 //! within 4 units in the last place of the mathematical value, over all finite inputs, denormals included.
 //! [`Real`] offers all of them over `f32`, `f64`, `f16` and `bf16` (the short ones through `f32`).
 //!
-//! [`coefficients`] is the one table of constants; generated code uses it too, in the same order of operations.
+//! [`coefficients`] is the one table of constants; generated code uses it too, in the same order of operations. The
+//! functions of [`double`] are written once, over [`Arithmetic`].
 
+mod arithmetic;
 pub mod coefficients;
+pub mod double;
 mod erf;
 mod exp;
 mod log;
@@ -15,6 +19,7 @@ mod real;
 pub mod special;
 mod trig;
 
+pub use arithmetic::{Arithmetic, Scalar};
 pub use erf::{erf, erfc};
 pub use exp::{exp, expm1, sigmoid, tanh};
 pub use log::{log, log1p};

@@ -23,9 +23,9 @@ macro_rules! functions {
             #[inline(always)]
             fn from_f64(x: f64) -> Self { x as f32 }
             #[inline(always)]
-            fn power(self, exponent: Self) -> Self { self.powf(exponent) }
+            fn power(self, exponent: Self) -> Self { single::power(self, exponent) }
             #[inline(always)]
-            fn arc_tangent2(self, x: Self) -> Self { self.atan2(x) }
+            fn arc_tangent2(self, x: Self) -> Self { single::arc_tangent2(self, x) }
             $(#[inline(always)] fn $name(self) -> Self { single::$name(self) })*
         }
         impl Real for f64 {
@@ -34,9 +34,9 @@ macro_rules! functions {
             #[inline(always)]
             fn from_f64(x: f64) -> Self { x }
             #[inline(always)]
-            fn power(self, exponent: Self) -> Self { self.powf(exponent) }
+            fn power(self, exponent: Self) -> Self { double::power(self, exponent) }
             #[inline(always)]
-            fn arc_tangent2(self, x: Self) -> Self { self.atan2(x) }
+            fn arc_tangent2(self, x: Self) -> Self { double::arc_tangent2(self, x) }
             $(#[inline(always)] fn $name(self) -> Self { double::$name(self) })*
         }
         impl Real for f16 {
@@ -45,9 +45,9 @@ macro_rules! functions {
             #[inline(always)]
             fn from_f64(x: f64) -> Self { f16::from_f64(x) }
             #[inline(always)]
-            fn power(self, exponent: Self) -> Self { f16::from_f32(self.to_f32().powf(exponent.to_f32())) }
+            fn power(self, exponent: Self) -> Self { f16::from_f32(single::power(self.to_f32(), exponent.to_f32())) }
             #[inline(always)]
-            fn arc_tangent2(self, x: Self) -> Self { f16::from_f32(self.to_f32().atan2(x.to_f32())) }
+            fn arc_tangent2(self, x: Self) -> Self { f16::from_f32(single::arc_tangent2(self.to_f32(), x.to_f32())) }
             $(#[inline(always)] fn $name(self) -> Self { f16::from_f32(single::$name(self.to_f32())) })*
         }
         impl Real for bf16 {
@@ -56,9 +56,9 @@ macro_rules! functions {
             #[inline(always)]
             fn from_f64(x: f64) -> Self { bf16::from_f64(x) }
             #[inline(always)]
-            fn power(self, exponent: Self) -> Self { bf16::from_f32(self.to_f32().powf(exponent.to_f32())) }
+            fn power(self, exponent: Self) -> Self { bf16::from_f32(single::power(self.to_f32(), exponent.to_f32())) }
             #[inline(always)]
-            fn arc_tangent2(self, x: Self) -> Self { bf16::from_f32(self.to_f32().atan2(x.to_f32())) }
+            fn arc_tangent2(self, x: Self) -> Self { bf16::from_f32(single::arc_tangent2(self.to_f32(), x.to_f32())) }
             $(#[inline(always)] fn $name(self) -> Self { bf16::from_f32(single::$name(self.to_f32())) })*
         }
     };
@@ -128,9 +128,20 @@ mod single {
         rsqrt as reciprocal_square_root, sigmoid as logistic, sin as sine, tanh as hyperbolic_tangent,
     };
 
+    #[inline(always)]
+    pub fn power(x: f32, exponent: f32) -> f32 {
+        use super::super::{Scalar, double::pow_single};
+        pow_single(Scalar, f64::from(x), f64::from(exponent)) as f32
+    }
+
+    #[inline(always)]
+    pub fn arc_tangent2(y: f32, x: f32) -> f32 {
+        super::double::arc_tangent2(f64::from(y), f64::from(x)) as f32
+    }
+
     macro_rules! through_f64 {
         ($($name:ident),*) => {
-            $(pub fn $name(x: f32) -> f32 { super::double::$name(f64::from(x)) as f32 })*
+            $(#[inline(always)] pub fn $name(x: f32) -> f32 { super::double::$name(f64::from(x)) as f32 })*
         };
     }
     through_f64!(
@@ -165,19 +176,6 @@ mod double {
         };
     }
     standard!(
-        exponential = exp,
-        exponential_minus_one = exp_m1,
-        logarithm = ln,
-        logarithm_plus_one = ln_1p,
-        hyperbolic_tangent = tanh,
-        sine = sin,
-        cosine = cos,
-        tangent = tan,
-        arc_sine = asin,
-        arc_cosine = acos,
-        arc_tangent = atan,
-        hyperbolic_sine = sinh,
-        hyperbolic_cosine = cosh,
         square_root = sqrt,
         cube_root = cbrt,
         floor = floor,
@@ -186,13 +184,68 @@ mod double {
         truncate = trunc,
     );
 
-    pub use libm::{acosh as area_cosine, asinh as area_sine, atanh as area_tangent};
-    pub use libm::{erf as error_function, erfc as complementary_error_function};
+    pub use libm::erfc as complementary_error_function;
+
+    use super::super::{Scalar, double};
+
+    macro_rules! own {
+        ($($name:ident = $function:ident),* $(,)?) => {
+            $(#[inline(always)] pub fn $name(x: f64) -> f64 { double::$function(Scalar, x) })*
+        };
+    }
+    own!(
+        exponential = exp,
+        exponential_minus_one = expm1,
+        logarithm = log,
+        logarithm_plus_one = log1p,
+        logistic = sigmoid,
+        hyperbolic_tangent = tanh,
+        error_function = erf,
+        arc_sine = asin,
+        arc_cosine = acos,
+        arc_tangent = atan,
+        hyperbolic_sine = sinh,
+        hyperbolic_cosine = cosh,
+        area_sine = asinh,
+        area_cosine = acosh,
+        area_tangent = atanh,
+    );
 
     #[inline(always)]
-    pub fn logistic(x: f64) -> f64 {
-        let e = (-x.abs()).exp();
-        if x < 0.0 { e / (1.0 + e) } else { 1.0 / (1.0 + e) }
+    pub fn arc_tangent2(y: f64, x: f64) -> f64 {
+        double::atan2(Scalar, y, x)
+    }
+
+    #[inline(always)]
+    pub fn tangent(x: f64) -> f64 {
+        if double::is_trig_large(Scalar, x) {
+            x.tan()
+        } else {
+            double::tan(Scalar, x)
+        }
+    }
+
+    #[inline(always)]
+    pub fn power(x: f64, exponent: f64) -> f64 {
+        double::pow(Scalar, x, exponent)
+    }
+
+    #[inline(always)]
+    pub fn sine(x: f64) -> f64 {
+        if double::is_trig_large(Scalar, x) {
+            x.sin()
+        } else {
+            double::quarter_turned(Scalar, x, 0)
+        }
+    }
+
+    #[inline(always)]
+    pub fn cosine(x: f64) -> f64 {
+        if double::is_trig_large(Scalar, x) {
+            x.cos()
+        } else {
+            double::quarter_turned(Scalar, x, 1)
+        }
     }
 
     #[inline(always)]

@@ -15,7 +15,8 @@ fn quarter_turned(x: f32, quarter: u64) -> f32 {
         .mul_add(t, SIN[2])
         .mul_add(t, SIN[1])
         .mul_add(t, SIN[0]);
-    let sine = (r * t).mul_add(s, r);
+    // In this form the sine of a negative zero is one.
+    let sine = r * t.mul_add(s, 1.0);
     let c = COS[5]
         .mul_add(t, COS[4])
         .mul_add(t, COS[3])

@@ -131,4 +131,5 @@ fn special_values() {
     assert_eq!(expm1(-0.0).to_bits(), (-0.0_f32).to_bits());
     assert_eq!(log1p(-1.0), f32::NEG_INFINITY);
     assert!(sin(f32::INFINITY).is_nan());
+    assert_eq!(sin(-0.0).to_bits(), (-0.0_f32).to_bits());
 }

@@ -183,11 +183,11 @@ fn squared_difference(context: &mut KernelContext) -> Result<()> {
 }
 
 fn arc_tangent(context: &mut KernelContext) -> Result<()> {
-    crate::match_fast_float!(context.output_type(0), T => zip_same::<T>(context, cost::LIBRARY, T::arc_tangent2))
+    crate::match_fast_float!(context.output_type(0), T => zip_same::<T>(context, 2.0 * cost::TRANSCENDENTAL, T::arc_tangent2))
 }
 
 fn power(context: &mut KernelContext) -> Result<()> {
-    crate::match_fast_float!(context.output_type(0), T => zip_same::<T>(context, cost::LIBRARY, T::power))
+    crate::match_fast_float!(context.output_type(0), T => zip_same::<T>(context, 4.0 * cost::TRANSCENDENTAL, T::power))
 }
 
 /// Powers of integers; the reference refuses negative exponents.

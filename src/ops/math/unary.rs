@@ -164,7 +164,7 @@ static COS: Op = real!(
 static TAN: Op = real!(
     "Tan",
     tangent,
-    LIBRARY,
+    TRANSCENDENTAL,
     Tan,
     chain!(|context, x, y| {
         let cosine = unary(context, "Cos", x)?;
@@ -175,7 +175,7 @@ static TAN: Op = real!(
 static ASIN: Op = real!(
     "Asin",
     arc_sine,
-    LIBRARY,
+    TRANSCENDENTAL,
     Asin,
     chain!(|context, x, y| {
         let square = unary(context, "Square", x)?;
@@ -187,7 +187,7 @@ static ASIN: Op = real!(
 static ACOS: Op = real!(
     "Acos",
     arc_cosine,
-    LIBRARY,
+    TRANSCENDENTAL,
     Acos,
     chain!(|context, x, y| {
         let square = unary(context, "Square", x)?;
@@ -200,7 +200,7 @@ static ACOS: Op = real!(
 static ATAN: Op = real!(
     "Atan",
     arc_tangent,
-    LIBRARY,
+    TRANSCENDENTAL,
     Atan,
     chain!(|context, x, y| {
         let square = unary(context, "Square", x)?;
@@ -212,21 +212,21 @@ static ATAN: Op = real!(
 static SINH: Op = real!(
     "Sinh",
     hyperbolic_sine,
-    LIBRARY,
+    TRANSCENDENTAL,
     Sinh,
     chain!(|context, x, y| unary(context, "Cosh", x)?)
 );
 static COSH: Op = real!(
     "Cosh",
     hyperbolic_cosine,
-    LIBRARY,
+    TRANSCENDENTAL,
     Cosh,
     chain!(|context, x, y| unary(context, "Sinh", x)?)
 );
 static ASINH: Op = real!(
     "Asinh",
     area_sine,
-    LIBRARY,
+    TRANSCENDENTAL,
     Asinh,
     chain!(|context, x, y| {
         let cosh = unary(context, "Cosh", y)?;
@@ -236,7 +236,7 @@ static ASINH: Op = real!(
 static ACOSH: Op = real!(
     "Acosh",
     area_cosine,
-    LIBRARY,
+    TRANSCENDENTAL,
     Acosh,
     chain!(|context, x, y| {
         let sinh = unary(context, "Sinh", y)?;
@@ -246,7 +246,7 @@ static ACOSH: Op = real!(
 static ATANH: Op = real!(
     "Atanh",
     area_tangent,
-    LIBRARY,
+    TRANSCENDENTAL,
     Atanh,
     chain!(|context, x, y| {
         let square = unary(context, "Square", x)?;

@@ -144,7 +144,7 @@ pub(in crate::evaluator) fn recognize(computation: &Computation) -> Option<Known
                 Attributes::Compare(direction) if order == (1, 0) => {
                     Some(Known::Compare(flipped(*direction)))
                 }
-                Attributes::None if straight || (order == (1, 0) && root.opcode.is_commutative()) => {
+                Attributes::None if straight || (order == (1, 0) && root.opcode.is_symmetric()) => {
                     Some(Known::Binary(root.opcode))
                 }
                 _ => None,

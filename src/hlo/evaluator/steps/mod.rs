@@ -5,6 +5,7 @@ mod compiled;
 mod control;
 mod convolution;
 mod copy;
+mod cumulative;
 mod dot;
 mod fft;
 mod function;

@@ -62,6 +62,11 @@ pub(super) fn reduce_window(
     let shapes = operands(computation, instruction)?;
     let count = shapes.len() / 2;
     let places = instruction.shape.leaves()[0].dims.clone();
+    if count == 1
+        && let Some(kernel) = super::cumulative::kernel(&shapes[0], &places, window, reducer)
+    {
+        return kernel;
+    }
     if let (1, Some(Known::Binary(opcode)), Attributes::Constant(init)) = (
         count,
         recognize(reducer),

@@ -1,6 +1,7 @@
 //! Tests of the evaluator: helpers that build, run and compare; the opcodes by family are in the files beside this one.
 
 mod contractions;
+mod cumulative;
 mod edges;
 mod elementwise;
 mod random;

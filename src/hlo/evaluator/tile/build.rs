@@ -453,12 +453,18 @@ fn element_cost(opcode: Opcode, dtype: DataType) -> f64 {
     use Opcode::*;
     let single = dtype == DataType::FLOAT;
     match opcode {
-        Exponential | ExponentialMinusOne | Log | LogPlusOne | Logistic | Tanh | Erf | Erfc | Sine
-        | Cosine
+        Exponential | ExponentialMinusOne | Log | LogPlusOne | Logistic | Tanh | Erf | Sine | Cosine
             if single =>
         {
             0.8
         }
+        Exponential | ExponentialMinusOne | Log | LogPlusOne | Logistic | Tanh | Erf | Sine | Cosine
+        | Tan | Asin | Acos | Atan | Sinh | Cosh | Asinh | Acosh | Atanh | Atan2
+            if single || dtype == DataType::DOUBLE =>
+        {
+            2.0
+        }
+        Power if single || dtype == DataType::DOUBLE => 4.0,
         Sqrt | Rsqrt | Divide if !dtype.is_complex() => 0.4,
         Power | Atan2 | Remainder | Digamma | LogGamma | ErfInv => 20.0,
         _ if opcode.class() == Class::Unary

@@ -5,8 +5,8 @@ use crate::attributes::Direction;
 use crate::evaluator::scalar::{ComplexNumber, Float};
 use crate::opcode::Opcode;
 
-/// The function of a unary opcode; `F` marks how wide transcendental functions go.
-pub(super) fn unary<T: Float, const W: u8>(opcode: Opcode) -> Option<TileFn> {
+/// The function of a unary opcode.
+pub(super) fn unary<T: Float>(opcode: Opcode) -> Option<TileFn> {
     Some(match opcode {
         Opcode::Abs => map1::<SIMPLE, T, T, _>(|x| x.magnitude()),
         Opcode::Negate => map1::<SIMPLE, T, T, _>(|x| -x),
@@ -20,16 +20,25 @@ pub(super) fn unary<T: Float, const W: u8>(opcode: Opcode) -> Option<TileFn> {
         Opcode::Sqrt => map1::<SIMPLE, T, T, _>(|x| x.square_root()),
         Opcode::Rsqrt => map1::<SIMPLE, T, T, _>(|x| x.reciprocal_square_root()),
         Opcode::IsFinite => map1::<SIMPLE, T, u8, _>(|x| u8::from(x.finite())),
-        Opcode::Exponential if W == WIDE => map1::<WIDE, T, T, _>(|x| x.exponential()),
-        Opcode::ExponentialMinusOne if W == WIDE => map1::<WIDE, T, T, _>(|x| x.exponential_minus_one()),
-        Opcode::Log if W == WIDE => map1::<WIDE, T, T, _>(|x| x.logarithm()),
-        Opcode::LogPlusOne if W == WIDE => map1::<WIDE, T, T, _>(|x| x.logarithm_plus_one()),
-        Opcode::Logistic if W == WIDE => map1::<WIDE, T, T, _>(|x| x.logistic()),
-        Opcode::Tanh if W == WIDE => map1::<WIDE, T, T, _>(|x| x.hyperbolic_tangent()),
-        Opcode::Erf if W == WIDE => map1::<WIDE, T, T, _>(|x| x.error_function()),
-        Opcode::Erfc if W == WIDE => map1::<WIDE, T, T, _>(|x| x.complementary_error_function()),
-        Opcode::Sine if W == WIDE => map1::<WIDE, T, T, _>(|x| x.sine()),
-        Opcode::Cosine if W == WIDE => map1::<WIDE, T, T, _>(|x| x.cosine()),
+        Opcode::Exponential => map1::<WIDE, T, T, _>(|x| x.exponential()),
+        Opcode::ExponentialMinusOne => map1::<WIDE, T, T, _>(|x| x.exponential_minus_one()),
+        Opcode::Log => map1::<WIDE, T, T, _>(|x| x.logarithm()),
+        Opcode::LogPlusOne => map1::<WIDE, T, T, _>(|x| x.logarithm_plus_one()),
+        Opcode::Logistic => map1::<WIDE, T, T, _>(|x| x.logistic()),
+        Opcode::Tanh => map1::<WIDE, T, T, _>(|x| x.hyperbolic_tangent()),
+        Opcode::Erf => map1::<WIDE, T, T, _>(|x| x.error_function()),
+        Opcode::Erfc => map1::<WIDE, T, T, _>(|x| x.complementary_error_function()),
+        Opcode::Sine => map1::<WIDE, T, T, _>(|x| x.sine()),
+        Opcode::Cosine => map1::<WIDE, T, T, _>(|x| x.cosine()),
+        Opcode::Tan => map1::<WIDE, T, T, _>(|x| x.tangent()),
+        Opcode::Asin => map1::<WIDE, T, T, _>(|x| x.arc_sine()),
+        Opcode::Acos => map1::<WIDE, T, T, _>(|x| x.arc_cosine()),
+        Opcode::Atan => map1::<WIDE, T, T, _>(|x| x.arc_tangent()),
+        Opcode::Sinh => map1::<WIDE, T, T, _>(|x| x.hyperbolic_sine()),
+        Opcode::Cosh => map1::<WIDE, T, T, _>(|x| x.hyperbolic_cosine()),
+        Opcode::Asinh => map1::<WIDE, T, T, _>(|x| x.area_sine()),
+        Opcode::Acosh => map1::<WIDE, T, T, _>(|x| x.area_cosine()),
+        Opcode::Atanh => map1::<WIDE, T, T, _>(|x| x.area_tangent()),
         _ => return library::<T>(opcode),
     })
 }
@@ -37,25 +46,6 @@ pub(super) fn unary<T: Float, const W: u8>(opcode: Opcode) -> Option<TileFn> {
 /// Functions that call scalar libraries.
 fn library<T: Float>(opcode: Opcode) -> Option<TileFn> {
     Some(match opcode {
-        Opcode::Exponential => map1::<PLAIN, T, T, _>(|x| x.exponential()),
-        Opcode::ExponentialMinusOne => map1::<PLAIN, T, T, _>(|x| x.exponential_minus_one()),
-        Opcode::Log => map1::<PLAIN, T, T, _>(|x| x.logarithm()),
-        Opcode::LogPlusOne => map1::<PLAIN, T, T, _>(|x| x.logarithm_plus_one()),
-        Opcode::Logistic => map1::<PLAIN, T, T, _>(|x| x.logistic()),
-        Opcode::Tanh => map1::<PLAIN, T, T, _>(|x| x.hyperbolic_tangent()),
-        Opcode::Erf => map1::<PLAIN, T, T, _>(|x| x.error_function()),
-        Opcode::Erfc => map1::<PLAIN, T, T, _>(|x| x.complementary_error_function()),
-        Opcode::Sine => map1::<PLAIN, T, T, _>(|x| x.sine()),
-        Opcode::Cosine => map1::<PLAIN, T, T, _>(|x| x.cosine()),
-        Opcode::Tan => map1::<PLAIN, T, T, _>(|x| x.tangent()),
-        Opcode::Asin => map1::<PLAIN, T, T, _>(|x| x.arc_sine()),
-        Opcode::Acos => map1::<PLAIN, T, T, _>(|x| x.arc_cosine()),
-        Opcode::Atan => map1::<PLAIN, T, T, _>(|x| x.arc_tangent()),
-        Opcode::Sinh => map1::<PLAIN, T, T, _>(|x| x.hyperbolic_sine()),
-        Opcode::Cosh => map1::<PLAIN, T, T, _>(|x| x.hyperbolic_cosine()),
-        Opcode::Asinh => map1::<PLAIN, T, T, _>(|x| x.area_sine()),
-        Opcode::Acosh => map1::<PLAIN, T, T, _>(|x| x.area_cosine()),
-        Opcode::Atanh => map1::<PLAIN, T, T, _>(|x| x.area_tangent()),
         Opcode::Cbrt => map1::<PLAIN, T, T, _>(|x| x.cube_root()),
         Opcode::LogGamma => map1::<PLAIN, T, T, _>(|x| x.log_gamma()),
         Opcode::Digamma => map1::<PLAIN, T, T, _>(|x| x.digamma()),
@@ -74,8 +64,8 @@ pub(super) fn binary<T: Float>(opcode: Opcode) -> Option<TileFn> {
         Opcode::Maximum => map2::<SIMPLE, T, T, T, _>(|a, b| a.larger(b)),
         Opcode::Minimum => map2::<SIMPLE, T, T, T, _>(|a, b| a.smaller(b)),
         Opcode::Remainder => map2::<PLAIN, T, T, T, _>(|a, b| a % b),
-        Opcode::Power => map2::<PLAIN, T, T, T, _>(|a, b| a.raised(b)),
-        Opcode::Atan2 => map2::<PLAIN, T, T, T, _>(|a, b| a.arc_tangent2(b)),
+        Opcode::Power => map2::<WIDE, T, T, T, _>(|a, b| a.raised(b)),
+        Opcode::Atan2 => map2::<WIDE, T, T, T, _>(|a, b| a.arc_tangent2(b)),
         Opcode::NextAfter => map2::<PLAIN, T, T, T, _>(|a, b| a.next_towards(b)),
         _ => return None,
     })

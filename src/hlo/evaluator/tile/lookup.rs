@@ -1,6 +1,6 @@
 //! Finds the tile function for an opcode and element types.
 
-use super::{PLAIN, SIMPLE, TileFn, WIDE, blend, complex, convert, float, integer};
+use super::{PLAIN, SIMPLE, TileFn, blend, complex, convert, float, integer};
 use crate::attributes::Attributes;
 use crate::opcode::Opcode;
 use ff_tensor::{Complex64, Complex128, DataType};
@@ -85,8 +85,8 @@ fn arithmetic(opcode: Opcode, dtype: DataType) -> Option<TileFn> {
         DataType::UINT32 => signless::<i32, SIMPLE>(opcode).or_else(|| signed::<u32, PLAIN>(opcode)),
         DataType::INT64 => signless::<i64, SIMPLE>(opcode).or_else(|| signed::<i64, SIMPLE>(opcode)),
         DataType::UINT64 => signless::<i64, SIMPLE>(opcode).or_else(|| signed::<u64, PLAIN>(opcode)),
-        DataType::FLOAT => float::unary::<f32, WIDE>(opcode).or_else(|| float::binary::<f32>(opcode)),
-        DataType::DOUBLE => float::unary::<f64, PLAIN>(opcode).or_else(|| float::binary::<f64>(opcode)),
+        DataType::FLOAT => float::unary::<f32>(opcode).or_else(|| float::binary::<f32>(opcode)),
+        DataType::DOUBLE => float::unary::<f64>(opcode).or_else(|| float::binary::<f64>(opcode)),
         DataType::COMPLEX64 => {
             complex::unary::<Complex64>(opcode).or_else(|| complex::binary::<Complex64>(opcode))
         }

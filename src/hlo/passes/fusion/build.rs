@@ -32,12 +32,9 @@ pub(super) fn replace(
     let mut owner: FxHashMap<usize, usize> = FxHashMap::default();
     let mut fusions: Vec<Fusion> = Vec::new();
     for members in &groups.groups {
-        let Some((body, parameters, outputs)) = body(computation, groups, members, out.len()) else {
+        let Some((body, parameters, outputs)) = planned(out, computation, groups, members) else {
             continue;
         };
-        if FusionPlan::of(out, &body).is_err() {
-            continue;
-        }
         for &member in members {
             owner.insert(member, fusions.len());
         }
@@ -56,13 +53,42 @@ pub(super) fn replace(
     Ok(true)
 }
 
-/// The computation of a group, the instructions that it reads and the members that are read outside.
+/// Elements of a row below which code does not pay where instructions are read in place.
+const SHORTEST_ROW: usize = 32;
+
+/// A computation with a plan: with reads in place if that is possible and pays, else without.
+fn planned(
+    out: &[Computation],
+    computation: &Computation,
+    groups: &Groups,
+    members: &[usize],
+) -> Option<Body> {
+    let (found, reads) = body(computation, groups, members, out.len(), true)?;
+    let plan = FusionPlan::of(out, &found.0);
+    if !reads {
+        return plan.is_ok().then_some(found);
+    }
+    if plan.is_ok_and(|plan| plan.row() >= SHORTEST_ROW || plan.rows() == 1) {
+        return Some(found);
+    }
+    if members.len() < 2 {
+        return None;
+    }
+    let (found, _) = body(computation, groups, members, out.len(), false)?;
+    FusionPlan::of(out, &found.0).is_ok().then_some(found)
+}
+
+/// A computation, the instructions that it reads and the members that are read outside.
+type Body = (Computation, Vec<usize>, Vec<usize>);
+
+/// The computation of a group, and whether it reads at computed places.
 fn body(
     computation: &Computation,
     groups: &Groups,
     members: &[usize],
     number: usize,
-) -> Option<(Computation, Vec<usize>, Vec<usize>)> {
+    with_reads: bool,
+) -> Option<(Body, bool)> {
     let inside: BTreeSet<usize> = members.iter().copied().collect();
     let mut copies: BTreeSet<usize> = inside.clone();
     let mut read: BTreeSet<usize> = BTreeSet::new();
@@ -73,7 +99,7 @@ fn body(
             if copies.contains(&operand) {
                 continue;
             }
-            if groups.copied[operand] {
+            if groups.copied[operand] && (with_reads || !groups.reads[operand]) {
                 copies.insert(operand);
                 pending.push(operand);
             } else {
@@ -81,6 +107,7 @@ fn body(
             }
         }
     }
+    let reads = copies.iter().any(|&index| groups.reads[index]);
     let mut outputs: Vec<usize> = Vec::new();
     for (index, instruction) in computation.instructions.iter().enumerate() {
         if inside.contains(&index) {
@@ -149,7 +176,7 @@ fn body(
         instructions,
         root,
     };
-    Some((body, parameters, outputs))
+    Some(((body, parameters, outputs), reads))
 }
 
 fn shapes(computation: &Computation, outputs: &[usize]) -> Vec<HloShape> {

@@ -1,5 +1,7 @@
-//! The constants of the `f32` functions. Polynomials were fitted by weighted minimax over the stated interval
-//! and are listed from the constant term upwards.
+//! The constants of the `f32` functions; [`double`] has those of `f64`. Polynomials were fitted by weighted minimax over
+//! the stated interval and are listed from the constant term upwards.
+
+pub mod double;
 
 /// Adding and subtracting this rounds to an integer, which then sits in the low bits of the sum: 1.5 * 2^23.
 pub const ROUND: f32 = 12_582_912.0;

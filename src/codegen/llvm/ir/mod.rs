@@ -4,6 +4,9 @@
 //! sixteen, would be written twice. So this layer calls LLVM's C functions on untyped values. Operands must have the
 //! types that an instruction asks for; `Machine::compile` lets LLVM verify the module before it is compiled.
 
+mod flow;
+mod memory;
+
 use inkwell::context::{AsContextRef, Context};
 use inkwell::module::Module;
 use llvm_sys::core::*;
@@ -60,9 +63,6 @@ impl Kind {
 type Unary = unsafe extern "C" fn(LLVMBuilderRef, LLVMValueRef, *const i8) -> LLVMValueRef;
 type Binary = unsafe extern "C" fn(LLVMBuilderRef, LLVMValueRef, LLVMValueRef, *const i8) -> LLVMValueRef;
 type Cast = unsafe extern "C" fn(LLVMBuilderRef, LLVMValueRef, LLVMTypeRef, *const i8) -> LLVMValueRef;
-
-/// The body of a loop: from the index and the carried values to those of the next turn.
-pub type Body<'b> = &'b mut dyn FnMut(Val, &[Val]) -> ff_tensor::Result<Vec<Val>>;
 
 const NO_NAME: *const i8 = c"".as_ptr();
 
@@ -413,177 +413,6 @@ impl<'c> Ir<'c> {
     pub fn parameter(&self, number: u32) -> Val {
         // SAFETY: callers ask for parameters that they declared.
         Val(unsafe { LLVMGetParam(self.function, number) })
-    }
-
-    /// The address `bytes` after another.
-    pub fn offset(&self, pointer: Val, bytes: Val) -> Val {
-        let mut index = bytes.0;
-        // SAFETY: as for `binary`; one index is passed.
-        Val(unsafe {
-            LLVMBuildGEP2(
-                self.builder,
-                self.ty(Kind::I8, 1),
-                pointer.0,
-                &mut index,
-                1,
-                NO_NAME,
-            )
-        })
-    }
-
-    /// Reads lanes of a kind; addresses are aligned for one element.
-    pub fn load(&self, pointer: Val, kind: Kind, lanes: u32) -> Val {
-        // SAFETY: as for `binary`.
-        unsafe {
-            let value = LLVMBuildLoad2(self.builder, self.ty(kind, lanes), pointer.0, NO_NAME);
-            LLVMSetAlignment(value, kind.bytes());
-            Val(value)
-        }
-    }
-
-    /// Writes lanes of a kind; addresses are aligned for one element.
-    pub fn store(&self, value: Val, pointer: Val, kind: Kind) {
-        // SAFETY: as for `binary`.
-        unsafe {
-            let store = LLVMBuildStore(self.builder, value.0, pointer.0);
-            LLVMSetAlignment(store, kind.bytes());
-        }
-    }
-
-    /// Reads the lanes of the mask; zeros in the others.
-    pub fn masked_load(&self, pointer: Val, mask: Val, kind: Kind, lanes: u32) -> Val {
-        let ty = self.ty(kind, lanes);
-        // SAFETY: the types are alive.
-        let zero = Val(unsafe { LLVMConstNull(ty) });
-        let types = [ty, self.ty(Kind::Pointer, 1)];
-        self.intrinsic("llvm.masked.load", &types, &[pointer, mask, zero])
-    }
-
-    /// Writes the lanes of the mask.
-    pub fn masked_store(&self, value: Val, pointer: Val, mask: Val, kind: Kind, lanes: u32) {
-        let types = [self.ty(kind, lanes), self.ty(Kind::Pointer, 1)];
-        self.intrinsic("llvm.masked.store", &types, &[value, pointer, mask]);
-    }
-
-    /// Memory of the function for `count` elements, aligned to 64 bytes. Only in the first block.
-    pub fn stack(&self, kind: Kind, count: u32) -> Val {
-        // SAFETY: as for `binary`.
-        unsafe {
-            let ty = LLVMArrayType2(self.ty(kind, 1), u64::from(count));
-            let place = LLVMBuildAlloca(self.builder, ty, NO_NAME);
-            LLVMSetAlignment(place, 64);
-            Val(place)
-        }
-    }
-
-    /// Calls a function of pointers and 64-bit integers that returns nothing.
-    pub fn call_pointer(&self, function: Val, arguments: &[(Val, Kind)]) {
-        let mut types: Vec<LLVMTypeRef> = arguments.iter().map(|&(_, kind)| self.ty(kind, 1)).collect();
-        let mut values: Vec<LLVMValueRef> = arguments.iter().map(|(value, _)| value.0).collect();
-        let count = values.len() as c_uint;
-        // SAFETY: the arrays have the length that is passed.
-        unsafe {
-            let void = LLVMVoidTypeInContext(self.context);
-            let signature = LLVMFunctionType(void, types.as_mut_ptr(), count, 0);
-            LLVMBuildCall2(
-                self.builder,
-                signature,
-                function.0,
-                values.as_mut_ptr(),
-                count,
-                NO_NAME,
-            );
-        }
-    }
-
-    /// A new block at the end of the function.
-    pub fn block(&self) -> Block {
-        // SAFETY: the function belongs to the context.
-        Block(unsafe { LLVMAppendBasicBlockInContext(self.context, self.function, NO_NAME) })
-    }
-
-    /// Instructions go to the end of this block from now on.
-    pub fn go(&self, block: Block) {
-        // SAFETY: the block belongs to the function.
-        unsafe { LLVMPositionBuilderAtEnd(self.builder, block.0) }
-    }
-
-    /// The block that instructions go to.
-    pub fn here(&self) -> Block {
-        // SAFETY: the builder stands in a block.
-        Block(unsafe { LLVMGetInsertBlock(self.builder) })
-    }
-
-    /// Ends the block with a jump.
-    pub fn jump(&self, to: Block) {
-        // SAFETY: as for `binary`.
-        unsafe { LLVMBuildBr(self.builder, to.0) };
-    }
-
-    /// Ends the block with a jump to one of two.
-    pub fn branch(&self, condition: Val, yes: Block, no: Block) {
-        // SAFETY: as for `binary`.
-        unsafe { LLVMBuildCondBr(self.builder, condition.0, yes.0, no.0) };
-    }
-
-    /// Ends the function.
-    pub fn ret(&self) {
-        // SAFETY: as for `binary`.
-        unsafe { LLVMBuildRetVoid(self.builder) };
-    }
-
-    /// A value that depends on the block before; [`Ir::incoming`] says how.
-    pub fn phi(&self, kind: Kind, lanes: u32) -> Val {
-        // SAFETY: as for `binary`.
-        Val(unsafe { LLVMBuildPhi(self.builder, self.ty(kind, lanes), NO_NAME) })
-    }
-
-    /// The value of a phi when control comes from a block.
-    pub fn incoming(&self, phi: Val, value: Val, from: Block) {
-        let (mut value, mut block) = (value.0, from.0);
-        // SAFETY: one pair is passed.
-        unsafe { LLVMAddIncoming(phi.0, &mut value, &mut block, 1) }
-    }
-
-    /// `for (i = start; i < end; i += step) body(i, carried)` for signed integers: `body` gives the carried values of
-    /// the next turn. Returns those after the last turn; instructions go on after the loop.
-    pub fn count_loop(
-        &self,
-        (start, end, step): (Val, Val, i64),
-        carried: &[(Val, Kind, u32)],
-        body: Body,
-    ) -> ff_tensor::Result<Vec<Val>> {
-        let before = self.here();
-        let (turn, after) = (self.block(), self.block());
-        let any = self.icmp(LLVMIntPredicate::LLVMIntSLT, start, end);
-        self.branch(any, turn, after);
-        self.go(turn);
-        let index = self.phi(Kind::I64, 1);
-        self.incoming(index, start, before);
-        let mut phis = Vec::with_capacity(carried.len());
-        for &(first, kind, lanes) in carried {
-            let phi = self.phi(kind, lanes);
-            self.incoming(phi, first, before);
-            phis.push(phi);
-        }
-        let results = body(index, &phis)?;
-        let next = self.add(index, self.int(Kind::I64, 1, step));
-        let last = self.here();
-        self.incoming(index, next, last);
-        for (phi, result) in phis.iter().zip(&results) {
-            self.incoming(*phi, *result, last);
-        }
-        let more = self.icmp(LLVMIntPredicate::LLVMIntSLT, next, end);
-        self.branch(more, turn, after);
-        self.go(after);
-        let mut finals = Vec::with_capacity(carried.len());
-        for (&(first, kind, lanes), result) in carried.iter().zip(&results) {
-            let phi = self.phi(kind, lanes);
-            self.incoming(phi, first, before);
-            self.incoming(phi, *result, last);
-            finals.push(phi);
-        }
-        Ok(finals)
     }
 }
 

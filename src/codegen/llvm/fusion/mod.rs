@@ -5,11 +5,15 @@
 //! `ff_kernels::reduce` makes them: in 32 lanes that are combined in halves, or one after another for short rows. For
 //! GPUs each thread has one element, or one row where rows are reduced.
 
+mod row;
+
 use super::elementwise::{self, Library, computed, stored};
 use super::ir::{Ir, Kind, Val};
 use super::reduction::{REDUCE_LANES, SHORT_ROW};
 use crate::layout::Layout;
 use crate::stages::{Stage, stages};
+pub(super) use row::Row;
+
 use ff_hlo::fusion::{FusionPlan, Level, NodeKind};
 use ff_tensor::{Result, bail, status};
 use inkwell::context::Context;
@@ -45,19 +49,6 @@ pub(super) struct Emitter<'p, 'c> {
     pub(super) tails: Vec<Option<Val>>,
     pub(super) row_length: Val,
     scratch: Val,
-}
-
-/// What is known in a row.
-pub(super) struct Row {
-    /// The first element of each input.
-    pub inputs: Vec<Option<Val>>,
-    /// The first value of each counter.
-    pub counters: Vec<Option<Val>>,
-    pub outputs: Vec<Val>,
-    /// Values of constants, of the row, and of wide inputs that are the same all along it.
-    pub scalars: Vec<Option<Val>>,
-    pub first: Val,
-    pub end: Val,
 }
 
 /// The module of a plan for the host, with vectors of so many lanes.
@@ -188,7 +179,7 @@ impl<'p, 'c> Emitter<'p, 'c> {
         self.ir.load(self.word_place(word), Kind::I64, 1)
     }
 
-    fn pointer_word(&self, word: usize) -> Val {
+    pub(super) fn pointer_word(&self, word: usize) -> Val {
         self.ir.load(self.word_place(word), Kind::Pointer, 1)
     }
 
@@ -244,133 +235,6 @@ impl<'p, 'c> Emitter<'p, 'c> {
             &operands,
             lanes,
         )
-    }
-
-    /// The index along each outer axis.
-    fn coordinates(&self, row: Val) -> Vec<Val> {
-        let outer = self.plan.extents.len() - 1;
-        let mut coordinates = vec![row; outer];
-        let mut rest = row;
-        for axis in (1..outer).rev() {
-            let extent = self.word(self.layout.extent_word(axis));
-            let quotient = self.ir.udiv(rest, extent);
-            coordinates[axis] = self.ir.sub(rest, self.ir.mul(quotient, extent));
-            rest = quotient;
-        }
-        if outer > 0 {
-            coordinates[0] = rest;
-        }
-        coordinates
-    }
-
-    /// `first + sum(coordinate * stride)` for a table of a first value and strides.
-    fn along(&self, word: usize, coordinates: &[Val]) -> Val {
-        let ir = &self.ir;
-        let mut sum = self.long(0);
-        for (axis, &coordinate) in coordinates.iter().enumerate() {
-            sum = ir.add(sum, ir.mul(coordinate, self.word(word + 1 + axis)));
-        }
-        sum
-    }
-
-    fn inner_stride(&self, strides: &[isize]) -> isize {
-        strides.last().copied().unwrap_or(0)
-    }
-
-    /// Everything of one row.
-    fn row(&self, row: Val, first: Val, end: Val, scalars: Vec<Option<Val>>) -> Result<()> {
-        let ir = &self.ir;
-        let coordinates = self.coordinates(row);
-        let mut known = Row {
-            inputs: vec![None; self.plan.inputs.len()],
-            counters: vec![None; self.plan.counters.len()],
-            outputs: Vec::new(),
-            scalars,
-            first,
-            end,
-        };
-        for (number, output) in self.plan.outputs.iter().enumerate() {
-            let base = self.pointer_word(self.layout.output_word(number));
-            let size = i64::from(stored(output.dtype)?.bytes());
-            let elements = match output.level {
-                Level::Wide => ir.mul(row, self.row_length),
-                Level::Column => self.long(0),
-                _ => row,
-            };
-            known
-                .outputs
-                .push(ir.offset(base, ir.mul(elements, self.long(size))));
-        }
-        for (number, node) in self.plan.nodes.iter().enumerate() {
-            self.row_source(&mut known, number, &node.kind, &coordinates)?;
-        }
-        self.narrow(&mut known, 0)?;
-        for at in 0..self.stages.len() {
-            self.stage(&mut known, at)?;
-            self.narrow(&mut known, at + 1)?;
-        }
-        for (number, output) in self.plan.outputs.iter().enumerate() {
-            if output.level == Level::Narrow {
-                let value = known.scalars[output.node]
-                    .ok_or_else(|| status!(Internal, "a kernel does not compute its output"))?;
-                let raw = elementwise::narrow(ir, output.dtype, value, 1);
-                ir.store(raw, known.outputs[number], stored(output.dtype)?);
-            }
-        }
-        Ok(())
-    }
-
-    /// The place of an input or counter in this row, and its value if it is the same all along the row.
-    fn row_source(&self, row: &mut Row, number: usize, kind: &NodeKind, coordinates: &[Val]) -> Result<()> {
-        let ir = &self.ir;
-        match *kind {
-            NodeKind::Load(input) => {
-                let word = self.layout.input_word(input);
-                let source = &self.plan.inputs[input];
-                let place = ir.offset(self.pointer_word(word), self.along(word, coordinates));
-                row.inputs[input] = Some(place);
-                if self.inner_stride(&source.strides) == 0 {
-                    let raw = ir.load(place, stored(source.dtype)?, 1);
-                    row.scalars[number] = Some(elementwise::widen(ir, source.dtype, raw, 1));
-                }
-            }
-            NodeKind::Counter(counter) => {
-                let word = self.layout.counter_word(counter);
-                let source = &self.plan.counters[counter];
-                let value = ir.add(self.word(word), self.along(word, coordinates));
-                row.counters[counter] = Some(value);
-                if self.inner_stride(&source.strides) == 0 {
-                    let value = ir.trunc(value, Kind::I32, 1);
-                    row.scalars[number] = Some(self.counted(value, source.dtype, 1)?);
-                }
-            }
-            _ => {}
-        }
-        Ok(())
-    }
-
-    /// A count, which fits 31 bits, as an element of a type.
-    pub(super) fn counted(&self, count: Val, dtype: ff_tensor::DataType, lanes: u32) -> Result<Val> {
-        let ir = &self.ir;
-        Ok(match computed(dtype)? {
-            Kind::I32 => count,
-            kind @ (Kind::F32 | Kind::F64) => {
-                elementwise::rounded(ir, dtype, ir.sitofp(count, kind, lanes), lanes)
-            }
-            Kind::I64 => ir.zext(count, Kind::I64, lanes),
-            kind => ir.trunc(count, kind, lanes),
-        })
-    }
-
-    /// The values of rows that so many reductions come before.
-    fn narrow(&self, row: &mut Row, depth: usize) -> Result<()> {
-        for (number, node) in self.plan.nodes.iter().enumerate() {
-            let wanted = node.level == Level::Narrow && self.depths[number] == depth;
-            if wanted && matches!(node.kind, NodeKind::Map(..)) {
-                row.scalars[number] = Some(self.map(number, &row.scalars, 1)?);
-            }
-        }
-        Ok(())
     }
 
     /// Scalars that a stage reads, in all lanes.
@@ -500,6 +364,7 @@ impl<'p, 'c> Emitter<'p, 'c> {
             values[number] = Some(match self.plan.nodes[number].kind {
                 NodeKind::Load(input) => place.load(input)?,
                 NodeKind::Counter(counter) => place.count(counter)?,
+                NodeKind::Read(read) => place.read_at(number, read, &values)?,
                 _ => self.map(number, &values, lanes)?,
             });
         }

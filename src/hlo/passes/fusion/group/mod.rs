@@ -1,8 +1,10 @@
 //! Which instructions are fused together.
 
+mod reads;
+
 use crate::attributes::Attributes;
 use crate::evaluator::recognize_reducer;
-use crate::fusion::{change, columns_have_code, reduces_columns, reduces_rows, starts_neutral};
+use crate::fusion::{change, columns_have_code, is_read, reduces_columns, reduces_rows, starts_neutral};
 use crate::module::{Computation, Instruction};
 use crate::opcode::Opcode;
 use crate::view::{View, Walk};
@@ -19,8 +21,10 @@ const SMALL_VIEW: usize = 4096;
 /// The members of each group, in order, and what may be copied into fusions.
 pub(super) struct Groups {
     pub groups: Vec<Vec<usize>>,
-    /// Whether a view, counter or constant is copied into the fusions that read it.
+    /// Whether a view, counter, constant or read is copied into the fusions that read it.
     pub copied: Vec<bool>,
+    /// Whether it is copied as a read at computed places ([`is_read`]), or as a reshape of one.
+    pub reads: Vec<bool>,
 }
 
 /// What an instruction is to those that read it.
@@ -34,6 +38,8 @@ enum Source {
     View(View),
     /// A scalar constant, perhaps broadcast.
     Constant,
+    /// Elements of other instructions at computed places.
+    Read,
 }
 
 /// A group: instructions of one level on arrays of one number of elements.
@@ -82,6 +88,7 @@ struct Finder<'a> {
     /// By root.
     groups: Vec<Option<Group>>,
     copied: Vec<bool>,
+    reads: Vec<bool>,
     /// Reductions of columns that are in groups: those who read them stand outside.
     columns: Vec<bool>,
 }
@@ -96,6 +103,7 @@ pub(super) fn find(computations: &[Computation], computation: &Computation) -> G
         parent: (0..count).collect(),
         groups: vec![None; count],
         copied: vec![false; count],
+        reads: vec![false; count],
         columns: vec![false; count],
     };
     for (index, instruction) in computation.instructions.iter().enumerate() {
@@ -108,17 +116,23 @@ pub(super) fn find(computations: &[Computation], computation: &Computation) -> G
         let source = finder.classify(computations, index, instruction);
         finder.sources.push(source);
     }
+    finder.settle_reads();
     let mut groups: Vec<Vec<usize>> = vec![Vec::new(); count];
     for index in 0..count {
-        let member = matches!(finder.sources[index], Source::Member { member, .. } if member == index);
-        if member || finder.columns[index] {
+        if finder.is_member(index) {
             groups[finder.root(index)].push(index);
         }
     }
-    groups.retain(|members| members.len() > 1);
+    // One instruction and a read are worth a fusion too.
+    let reads = |&member: &usize| {
+        let operands = &computation.instructions[member].operands;
+        operands.iter().any(|id| finder.reads[id.0 as usize])
+    };
+    groups.retain(|members| members.len() > 1 || members.iter().any(reads));
     Groups {
         groups,
         copied: finder.copied,
+        reads: finder.reads,
     }
 }
 
@@ -161,6 +175,12 @@ impl Finder<'_> {
                     *stride = i64::from(place as i64 == *axis);
                 }
                 Source::View(view)
+            }
+            (opcode, _, Some(_)) if is_read(opcode) => {
+                let fits = self.can_read(instruction);
+                self.copied[index] = fits;
+                self.reads[index] = fits;
+                if fits { Source::Read } else { Source::Outside }
             }
             (
                 Opcode::Reshape
@@ -297,6 +317,7 @@ impl Finder<'_> {
             Source::Member { member, elements } => self
                 .spread(instruction, *member, *elements)
                 .or_else(|| self.dense_view(instruction, operand)),
+            Source::Read => same.then_some(Source::Read),
             Source::Outside if same => View::dense(&from.dims).reshape(&shape.dims).map(Source::View),
             Source::Outside => self.dense_view(instruction, operand),
             Source::View(view) if same => view.reshape(&shape.dims).map(Source::View),
@@ -309,6 +330,7 @@ impl Finder<'_> {
             }
             Some(source) => {
                 self.copied[index] = true;
+                self.reads[index] = matches!(source, Source::Read);
                 source
             }
             None => Source::Outside,

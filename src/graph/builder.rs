@@ -456,14 +456,7 @@ pub fn called_by_name(graph: &Graph, info: &NodeInfo) -> Option<FunctionRef> {
         return None;
     }
     graph.functions().find(name).ok()?;
-    let attrs = info.attrs.iter().filter(|(key, _)| !key.starts_with('_'));
-    let attrs = attrs
-        .map(|(key, value)| (key.to_string(), value.clone()))
-        .collect();
-    Some(FunctionRef {
-        name: name.to_string(),
-        attrs,
-    })
+    Some(info.function_of_its_name())
 }
 
 #[cfg(test)]

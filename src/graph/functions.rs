@@ -3,10 +3,13 @@
 use crate::builder::{checked_info, distinct};
 use crate::graph::{Inputs, PENDING};
 use crate::order::by_number;
+use crate::passes::Goal;
 use crate::{FunctionLibrary, Graph, NodeId};
 use ff_op::{
-    AttrValue, Attrs, FunctionRef, FunctionSignature, HandleShapes, NodeInfo, OutputRef, Registry, Shapes,
+    AttrValue, Attrs, CompileRequest, FunctionRef, FunctionSignature, HandleShapes, NodeInfo, OpRecord,
+    OutputRef, Registry, Shapes,
 };
+use ff_proto::op_def::AttrDef;
 use ff_proto::{FunctionDef, NodeDef, OpDef};
 use ff_tensor::{DataType, PartialShape, Result, ensure, status};
 use rustc_hash::FxHashMap;
@@ -19,6 +22,7 @@ pub struct FunctionBody {
     results: Vec<OutputRef>,
     targets: Vec<NodeId>,
     signature: FunctionSignature,
+    request: CompileRequest,
 }
 
 impl FunctionBody {
@@ -67,6 +71,7 @@ impl FunctionBody {
             results,
             targets: Vec::new(),
             signature,
+            request: CompileRequest::None,
         })
     }
 
@@ -89,6 +94,7 @@ impl FunctionBody {
             results,
             targets: Vec::new(),
             signature,
+            request: CompileRequest::None,
         })
     }
 
@@ -110,6 +116,20 @@ impl FunctionBody {
     /// Nodes that must run although no result needs them.
     pub fn targets(&self) -> &[NodeId] {
         &self.targets
+    }
+
+    /// What is asked to be compiled of it.
+    pub fn request(&self) -> CompileRequest {
+        self.request
+    }
+
+    /// What a run of the body is for.
+    pub fn goal(&self) -> Goal {
+        Goal {
+            feeds: self.arguments.clone(),
+            fetches: self.results.clone(),
+            targets: self.targets.clone(),
+        }
     }
 
     /// The body.
@@ -173,6 +193,8 @@ struct Assembly<'a> {
     def: &'a FunctionDef,
     op_def: OpDef,
     attrs: Attrs,
+    /// What is asked to be compiled of the body; its nodes, and the functions that they call, hand it on.
+    request: CompileRequest,
     signature: FunctionSignature,
     graph: Graph,
     /// The outputs that names mean: `argument`, `node:output`.
@@ -193,9 +215,13 @@ impl<'a> Assembly<'a> {
             outputs: types(&op_def.output_arg, &attrs)?,
         };
         let graph = Graph::with_functions(registry.clone(), library.clone());
+        // A function that asks to be compiled itself is refused only where its call asks for that.
+        let own = CompileRequest::of_function(def).min(CompileRequest::Clusters);
+        let request = CompileRequest::of(&attrs).max(own);
         Ok(Assembly {
             def,
             op_def,
+            request,
             attrs,
             signature,
             graph,
@@ -237,6 +263,7 @@ impl<'a> Assembly<'a> {
             results,
             targets,
             signature: self.signature,
+            request: self.request,
         })
     }
 
@@ -348,8 +375,20 @@ impl<'a> Assembly<'a> {
             .attr
             .iter()
             .map(|(name, value)| Ok((name.clone(), self.attr(value)?)));
-        let attrs = attrs.collect::<Result<Attrs>>()?;
-        let op = self.graph.find_op(&def.op)?;
+        let mut attrs = attrs.collect::<Result<Attrs>>()?;
+        let op = match self.without_check(&def.op)? {
+            None => self.graph.find_op(&def.op)?,
+            Some(op) => {
+                inputs.truncate(op.def.input_arg.len());
+                let value = |attr: &AttrDef| Some((attr.name.clone(), attrs.get(&attr.name)?.clone()));
+                attrs = op.def.attr.iter().filter_map(value).collect();
+                op
+            }
+        };
+        self.request.write_member(&mut attrs);
+        if self.request != CompileRequest::None && self.graph.functions().find_op(&def.op).is_some() {
+            self.request.write(&mut attrs);
+        }
         // Functions are not checked for ops that were removed.
         let info = checked_info(op, def.name.clone(), def.device.clone(), attrs, -1)?;
         let id = self.graph.add_inferred(info, inputs.into(), distinct(controls))?;
@@ -363,6 +402,17 @@ impl<'a> Assembly<'a> {
             self.names.insert(format!("{}:{}", def.name, arg.name), outputs);
         }
         Ok(())
+    }
+
+    /// The op that takes the place of one that only checks, where all of the body is to be compiled: programs do not check.
+    fn without_check(&self, op: &str) -> Result<Option<Arc<OpRecord>>> {
+        let other = match op {
+            "Assert" => "NoOp",
+            "CheckNumerics" => "Identity",
+            _ => return Ok(None),
+        };
+        let all = self.request == CompileRequest::Must;
+        all.then(|| self.graph.registry().find(other)).transpose()
     }
 
     /// The node that a control input names: a node, or an argument.
@@ -399,6 +449,7 @@ impl<'a> Assembly<'a> {
                 .iter()
                 .map(|(name, value)| Ok((name.to_string(), substitute(value.clone())?)));
             function.attrs = attrs.collect::<Result<Attrs>>()?;
+            self.request.write(&mut function.attrs);
             Ok(function)
         };
         match substitute(AttrValue::from_proto(value)?)? {

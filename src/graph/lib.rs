@@ -1,6 +1,7 @@
 //! Graphs: building, import and export, functions, shape inference, optimizer passes. Nothing here runs a graph.
 
 mod builder;
+mod compilable;
 mod device_spec;
 mod export;
 mod full_types;

@@ -1,8 +1,10 @@
 //! Forms clusters: joins marked nodes along edges.
+//!
+//! What asks to be compiled under a scope's name is not joined with what asks under another, unless all is clustered.
 
 use crate::acyclic::Groups;
 use crate::mark::Marks;
-use crate::policy::Policy;
+use crate::policy::{Mode, Policy};
 use ff_graph::passes::{in_order, is_control_flow};
 use ff_graph::{Graph, NodeId};
 use ff_tensor::Result;
@@ -23,6 +25,7 @@ pub fn form(graph: &Graph, marks: &Marks, policy: &Policy) -> Result<Clusters> {
     let order = in_order(graph)?;
     let mut groups = Groups::new(&order, edges(graph));
     let deadness = Deadness::of(graph, &order);
+    let mut scopes = Scopes::of(graph, policy);
     for &id in &order {
         if !marks.can[id as usize] {
             continue;
@@ -33,8 +36,9 @@ pub fn form(graph: &Graph, marks: &Marks, policy: &Policy) -> Result<Clusters> {
                 && deadness.of_node[source as usize] == deadness.of_node[id as usize]
                 && graph.node(source).info.device == graph.node(id).info.device
                 && (groups.size(source) + groups.size(id)) as usize <= policy.most_members;
-            if fits {
-                groups.join(source, id);
+            let pair = (groups.find(source), groups.find(id));
+            if fits && scopes.agree(pair) && groups.join(source, id) {
+                scopes.joined(pair, groups.find(id));
             }
         }
     }
@@ -72,7 +76,11 @@ fn accept(graph: &Graph, marks: &Marks, policy: &Policy, order: &[NodeId], group
         let Some(nodes) = members.remove(&groups.find(id)) else {
             continue;
         };
-        if nodes.iter().filter(|&&id| marks.works[id as usize]).count() < policy.least_members {
+        let least = match nodes.iter().any(|&id| asks(graph, id, policy)) {
+            true => 1,
+            false => policy.least_members,
+        };
+        if nodes.iter().filter(|&&id| marks.works[id as usize]).count() < least {
             continue;
         }
         let number = clusters.accepted.len() as u32;
@@ -82,6 +90,38 @@ fn accept(graph: &Graph, marks: &Marks, policy: &Policy, order: &[NodeId], group
         clusters.accepted.push(nodes);
     }
     clusters
+}
+
+fn asks(graph: &Graph, id: NodeId, policy: &Policy) -> bool {
+    policy.heeds_requests && graph.node(id).info.asks_for_cluster() == Some(true)
+}
+
+/// The scopes of groups that have one, by representative.
+struct Scopes<'a>(FxHashMap<NodeId, &'a [u8]>);
+
+impl<'a> Scopes<'a> {
+    fn of(graph: &'a Graph, policy: &Policy) -> Scopes<'a> {
+        let nodes = graph.nodes().filter(|_| policy.mode == Mode::Asked);
+        Scopes(
+            nodes
+                .filter_map(|(id, node)| Some((id, node.info.cluster_scope()?)))
+                .collect(),
+        )
+    }
+
+    fn agree(&self, (a, b): (NodeId, NodeId)) -> bool {
+        match (self.0.get(&a), self.0.get(&b)) {
+            (Some(a), Some(b)) => a == b,
+            _ => true,
+        }
+    }
+
+    /// Two groups have become one, which another node may stand for.
+    fn joined(&mut self, (a, b): (NodeId, NodeId), both: NodeId) {
+        if let Some(scope) = self.0.get(&a).or_else(|| self.0.get(&b)).copied() {
+            self.0.insert(both, scope);
+        }
+    }
 }
 
 /// When values are dead, in graphs with v1 control flow: two nodes with one number are dead at the same times, and in the

@@ -14,7 +14,8 @@
 //! [`Watch`] says which runs tell.
 //!
 //! Contract: results, errors and what is dead are those of the nodes in the cluster. What cannot be lowered or compiled
-//! keeps running op by op. A cluster never makes a step wait for a compiler, unless the policy is [`Mode::On`].
+//! keeps running op by op. A cluster never makes a step wait for a compiler, unless the policy is [`Mode::On`] or its nodes
+//! ask for it ([`Mode::Asked`]).
 //!
 //! What it does not do: it knows nothing of sessions. The runtime gives it the way to run a cluster op by op.
 

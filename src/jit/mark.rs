@@ -2,7 +2,8 @@
 //!
 //! A node can when its op is pure and has a lowering, its values are plain, no control edge touches it, nothing asks for
 //! the node itself, and inputs whose values shape its outputs are constants. With [`Mode::Auto`] its op must also be one
-//! of those that gain: they do little work for each element, so that memory is what they wait for.
+//! of those that gain: they do little work for each element, so that memory is what they wait for. With [`Mode::Asked`] the
+//! node must ask for it. A node that says no is in no cluster.
 
 use crate::IsLarge;
 use crate::policy::{Mode, Policy};
@@ -120,6 +121,10 @@ pub struct Marks {
 pub fn any(graph: &Graph, policy: &Policy) -> bool {
     let mut works = 0;
     graph.nodes().any(|(_, node)| {
+        let asks = policy.heeds_requests && node.info.asks_for_cluster() == Some(true);
+        if asks && policy.mode != Mode::Auto && is_listed(&node.info, policy) {
+            return true;
+        }
         works += usize::from(is_listed(&node.info, policy) && !VIEWS.contains(&node.info.op_name()));
         works >= policy.least_members
     })
@@ -127,8 +132,12 @@ pub fn any(graph: &Graph, policy: &Policy) -> bool {
 
 fn is_listed(info: &NodeInfo, policy: &Policy) -> bool {
     let name = info.op_name();
+    if policy.heeds_requests && info.asks_for_cluster() == Some(false) {
+        return false;
+    }
     match policy.mode {
         Mode::Off => false,
+        Mode::Asked => info.asks_for_cluster() == Some(true) && info.op.lower.is_some(),
         Mode::Auto => FUSED.binary_search(&name).is_ok() || VIEWS.contains(&name),
         Mode::On => info.op.lower.is_some(),
     }
@@ -148,7 +157,8 @@ pub fn mark(graph: &Graph, goal: &Goal, policy: &Policy, is_large: IsLarge) -> M
         } else {
             why_not(graph, node, policy)
         };
-        if let Some(reason) = reason.filter(|_| policy.mode == Mode::On) {
+        let is_told = policy.mode == Mode::On || node.info.asks_for_cluster() == Some(true);
+        if let Some(reason) = reason.filter(|_| is_told) {
             vlog!(
                 1,
                 "not compilable: {} ({}): {reason}",

@@ -10,6 +10,8 @@ use std::sync::atomic::Ordering::Relaxed;
 pub enum Mode {
     /// Nothing.
     Off,
+    /// What nodes ask for themselves (`ff_op::CompileRequest`).
+    Asked,
     /// What was seen to be large and gains by running in one pass over memory; all of it behind the scenes.
     Auto,
     /// Whatever has a lowering.
@@ -29,6 +31,8 @@ pub struct Policy {
     pub runs_before: u32,
     /// Elements of a cluster's largest input from which it is compiled.
     pub least_elements: usize,
+    /// Whether nodes that ask for it are clustered, compiled at once, whatever the mode.
+    pub heeds_requests: bool,
 }
 
 impl Policy {
@@ -39,6 +43,13 @@ impl Policy {
         most_members: 0,
         runs_before: u32::MAX,
         least_elements: usize::MAX,
+        heeds_requests: false,
+    };
+
+    /// Nothing but what asks for it.
+    const UNLESS_ASKED: Policy = Policy {
+        heeds_requests: true,
+        ..Policy::OFF
     };
 
     /// What pays without being asked for.
@@ -48,6 +59,7 @@ impl Policy {
         most_members: 256,
         runs_before: 1,
         least_elements: 4096,
+        heeds_requests: true,
     };
 
     /// Everything that can be, compiled at once.
@@ -57,10 +69,34 @@ impl Policy {
         most_members: 10_000,
         runs_before: 0,
         least_elements: 0,
+        heeds_requests: true,
     };
 
+    /// What asks for it, compiled at once.
+    const ASKED: Policy = Policy {
+        mode: Mode::Asked,
+        ..Policy::ON
+    };
+
+    /// The same without what nobody asks for.
+    pub fn only_requests(&self) -> Policy {
+        Policy {
+            heeds_requests: self.heeds_requests,
+            ..Policy::OFF
+        }
+    }
+
+    /// What is clustered before the first run: all that can be, or what asks for it; none where nothing is.
+    pub fn at_once(&self) -> Option<Policy> {
+        match self.mode {
+            Mode::On => Some(*self),
+            _ => self.heeds_requests.then_some(Policy::ASKED),
+        }
+    }
+
     /// The policy of a session. The environment variable `FF_JIT` (`off`, `auto`, `on`) decides; else the configuration's
-    /// `global_jit_level` and `TF_XLA_FLAGS`, as in TensorFlow. Without any of them, [`Policy::unasked`].
+    /// `global_jit_level` and `TF_XLA_FLAGS`, as in TensorFlow. Without any of them, [`Policy::unasked`]. Only `FF_JIT=off`
+    /// keeps nodes that ask for it from being clustered.
     pub fn of_session(config: &ConfigProto) -> Policy {
         match environment::text("FF_JIT").as_deref() {
             Some("off" | "0" | "false") => Policy::OFF,
@@ -76,7 +112,7 @@ impl Policy {
         if ff_codegen::HAS_LLVM {
             Policy::AUTO
         } else {
-            Policy::OFF
+            Policy::UNLESS_ASKED
         }
     }
 
@@ -92,7 +128,7 @@ impl Policy {
             level => level,
         };
         if level < 0 {
-            return Policy::OFF;
+            return Policy::UNLESS_ASKED;
         }
         if level == 0 {
             return Policy::unasked();
@@ -103,7 +139,7 @@ impl Policy {
             least_members: size(flags.min_cluster_size.load(Relaxed)).max(1),
             most_members: size(flags.max_cluster_size.load(Relaxed)),
             runs_before: if flags.lazy.load(Relaxed) { 2 } else { 0 },
-            least_elements: 0,
+            ..Policy::ON
         }
     }
 }

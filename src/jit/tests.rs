@@ -199,3 +199,57 @@ fn ten_thousand_nodes_are_quick() {
     // It takes about 20 ms; a quadratic walk would take seconds.
     assert!(start.elapsed().as_secs_f64() < 2.0, "{:?}", start.elapsed());
 }
+
+/// Adds a node that asks for a cluster, or not to be in one.
+fn asking(net: &mut Net, op: &str, name: &str, input: NodeId, says: bool, scope: &str) -> NodeId {
+    let builder = NodeBuilder::new(op, name)
+        .input(Net::value(input))
+        .attr("_XlaCompile", says)
+        .attr("_XlaScope", scope);
+    builder.finish(&mut net.graph).unwrap()
+}
+
+#[test]
+fn what_asks_is_clustered_where_nothing_else_is() {
+    let mut net = Net::new();
+    let x = net.input("x");
+    let a = net.op("Exp", "a", &[x]);
+    let asks = asking(&mut net, "Exp", "asks", a, true, "one");
+    let b = net.op("Neg", "b", &[asks]);
+    let policy = Policy::OFF.at_once();
+    assert!(policy.is_none());
+    let policy = Policy::AUTO.at_once().unwrap();
+    assert_eq!(policy.mode, Mode::Asked);
+    let (_, _, names) = net.clustered(&[x], &[b], &policy);
+    assert_eq!(names, [OP_NAME, "a", "b", "x"]);
+}
+
+#[test]
+fn scopes_are_not_joined_unless_all_is_clustered() {
+    for (policy, clusters) in [(Policy::AUTO.at_once().unwrap(), 2), (Policy::ON, 1)] {
+        let mut net = Net::new();
+        let x = net.input("x");
+        let a = asking(&mut net, "Exp", "a", x, true, "one");
+        let b = asking(&mut net, "Neg", "b", a, true, "one");
+        let c = asking(&mut net, "Neg", "c", b, true, "other");
+        let d = asking(&mut net, "Exp", "d", c, true, "other");
+        let (_, _, names) = net.clustered(&[x], &[d], &policy);
+        let found = names.iter().filter(|name| *name == OP_NAME).count();
+        assert_eq!((found, names.len()), (clusters, clusters + 1), "{names:?}");
+    }
+}
+
+#[test]
+fn what_says_no_is_in_no_cluster() {
+    for policy in [Policy::AUTO, Policy::ON] {
+        let mut net = Net::new();
+        let x = net.input("x");
+        let a = net.op("Exp", "a", &[x]);
+        let b = net.op("Neg", "b", &[a]);
+        let no = asking(&mut net, "Neg", "no", b, false, "");
+        let c = net.op("Exp", "c", &[no]);
+        let d = net.op("Neg", "d", &[c]);
+        let (_, _, names) = net.clustered(&[x], &[d], &policy);
+        assert_eq!(names, [OP_NAME, OP_NAME, "no", "x"]);
+    }
+}

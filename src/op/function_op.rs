@@ -1,8 +1,8 @@
 //! A function of a graph's library as an op: a node whose op is the function's name calls it.
 
 use crate::{
-    AsyncKernelContext, FunctionRef, Kernel, KernelBody, KernelContext, KernelRecord, NodeInfo, OpRecord,
-    ShapeContext,
+    AsyncKernelContext, Attrs, CompileRequest, FunctionRef, Kernel, KernelBody, KernelContext, KernelRecord,
+    NodeInfo, OpRecord, ShapeContext,
 };
 use ff_proto::OpDef;
 use ff_tensor::Result;
@@ -19,14 +19,19 @@ impl OpRecord {
     }
 }
 
-/// The function that a node of its name calls: all attributes but the internal ones are the function's.
-fn called(node: &NodeInfo) -> FunctionRef {
-    let attrs = node.attrs.iter().filter(|(name, _)| !name.starts_with('_'));
-    FunctionRef {
-        name: node.op_name().to_string(),
-        attrs: attrs
+impl NodeInfo {
+    /// The function that a node whose op is a function calls: all attributes but the internal ones are the function's, and
+    /// the request to compile it.
+    pub fn function_of_its_name(&self) -> FunctionRef {
+        let attrs = self.attrs.iter().filter(|(name, _)| !name.starts_with('_'));
+        let mut attrs: Attrs = attrs
             .map(|(name, value)| (name.to_string(), value.clone()))
-            .collect(),
+            .collect();
+        CompileRequest::of(&self.attrs).write(&mut attrs);
+        FunctionRef {
+            name: self.op_name().to_string(),
+            attrs,
+        }
     }
 }
 
@@ -34,7 +39,7 @@ const KERNEL: Kernel = Kernel {
     body: KernelBody::Calls {
         run: call,
         start,
-        functions: |node| vec![called(node)],
+        functions: |node| vec![node.function_of_its_name()],
     },
     ..Kernel::native(call)
 };
@@ -46,7 +51,8 @@ fn shape(context: &mut ShapeContext) -> Result<()> {
     let handles: Vec<_> = (0..context.num_inputs())
         .map(|index| context.input_handle(index))
         .collect();
-    let (shapes, handles) = functions.infer(&called(context.node()), context.inputs(), &handles)?;
+    let (shapes, handles) =
+        functions.infer(&context.node().function_of_its_name(), context.inputs(), &handles)?;
     for (index, shape) in shapes.into_iter().enumerate() {
         context.set_output(index, shape);
     }
@@ -60,7 +66,9 @@ fn shape(context: &mut ShapeContext) -> Result<()> {
 
 fn call(context: &mut KernelContext) -> Result<()> {
     let host = context.host();
-    let callable = host.functions().instantiate(&called(context.node()))?;
+    let callable = host
+        .functions()
+        .instantiate(&context.node().function_of_its_name())?;
     let arguments = (0..context.num_inputs()).map(|index| context.take_input(index));
     let arguments = arguments.collect::<Result<Vec<_>>>()?;
     let results = callable.run(host, arguments)?;
@@ -72,7 +80,10 @@ fn call(context: &mut KernelContext) -> Result<()> {
 
 fn start(context: AsyncKernelContext) {
     let prepare = |context: &AsyncKernelContext| {
-        let callable = context.host.functions().instantiate(&called(&context.node))?;
+        let callable = context
+            .host
+            .functions()
+            .instantiate(&context.node.function_of_its_name())?;
         Ok((callable, context.tensors_from(0)?))
     };
     match prepare(&context) {

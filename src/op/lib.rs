@@ -11,6 +11,7 @@ mod attr;
 mod attr_equal;
 mod attr_proto;
 mod cancellation;
+mod compile_request;
 mod function_host;
 mod function_op;
 mod gradient_context;
@@ -37,6 +38,7 @@ mod value;
 
 pub use attr::{AttrValue, Attrs, FunctionRef};
 pub use cancellation::Cancellation;
+pub use compile_request::CompileRequest;
 pub use function_host::{Callable, FunctionHost, FunctionSignature, Returned, Runner};
 pub use gradient_context::{Differentiated, GradientContext, GradientHost, OutputRef};
 pub use kernel_context::{AsyncKernelContext, KernelContext, KernelHost};

@@ -35,14 +35,7 @@ impl Source {
     fn parts(self) -> (Graph, Goal) {
         match self {
             Source::Graph(graph, goal) => (*graph, goal),
-            Source::Body(body) => {
-                let goal = Goal {
-                    feeds: body.arguments().to_vec(),
-                    fetches: body.results().to_vec(),
-                    targets: body.targets().to_vec(),
-                };
-                (body.graph().clone(), goal)
-            }
+            Source::Body(body) => (body.graph().clone(), body.goal()),
         }
     }
 }

@@ -17,7 +17,7 @@ use crate::options::SessionOptions;
 use crate::session::SessionState;
 use crate::step::Trace;
 use ff_graph::{FunctionLibrary, lone_node};
-use ff_op::{Attrs, Cancellation, Executable, NodeInfo, OpRecord, Registry, Value};
+use ff_op::{Attrs, Cancellation, CompileRequest, Executable, NodeInfo, OpRecord, Registry, Value};
 use ff_tensor::{DataType, Result, Tensor, ensure, status};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
@@ -191,7 +191,12 @@ impl EagerContext {
     /// A node as a call would run it. INVALID_ARGUMENT when inputs or attributes do not fit the op.
     pub fn node(&self, op: &EagerOp, attrs: &Attrs, types: &[DataType]) -> Result<NodeInfo> {
         let name = op.record.def.name.clone();
-        let info = lone_node(op.record.clone(), name, attrs.clone(), types)?;
+        let mut attrs = attrs.clone();
+        // What a function asks for itself holds unless its call says otherwise.
+        if CompileRequest::says_must(&attrs).is_none() && self.asks_to_be_compiled(&name) {
+            CompileRequest::Must.write(&mut attrs);
+        }
+        let info = lone_node(op.record.clone(), name, attrs, types)?;
         for (index, (expected, actual)) in info.input_types.iter().zip(types).enumerate() {
             ensure!(
                 expected == actual,

@@ -6,7 +6,7 @@ use crate::eager_device::DeviceName;
 use crate::eager_kernel::EagerOp;
 use crate::functions::Functions;
 use crate::step::Trace;
-use ff_op::{FunctionRef, ResourceManager};
+use ff_op::{CompileRequest, FunctionRef, ResourceManager};
 use ff_proto::run_metadata::FunctionGraphs;
 use ff_proto::{FunctionDef, RunMetadata};
 use ff_tensor::{Result, bail, ensure, status};
@@ -107,6 +107,12 @@ impl EagerContext {
     /// The function with this name. NOT_FOUND when there is none.
     pub fn function(&self, name: &str) -> Result<Arc<FunctionDef>> {
         self.library.find(name)
+    }
+
+    /// Whether there is a function with this name that must be compiled.
+    pub(crate) fn asks_to_be_compiled(&self, name: &str) -> bool {
+        let function = self.library.find(name);
+        function.is_ok_and(|function| CompileRequest::of_function(&function) == CompileRequest::Must)
     }
 
     /// Starts to record what runs.

@@ -11,8 +11,8 @@ use ff_graph::{FunctionBody, FunctionLibrary};
 use ff_hlo::{Builder, Op as HloOp};
 use ff_jit::{Mode, Policy};
 use ff_op::{
-    Callable, FunctionHost, FunctionRef, FunctionSignature, HandleShapes, KernelHost, Registry, Relay,
-    Returned, Runner, Value,
+    Callable, CompileRequest, FunctionHost, FunctionRef, FunctionSignature, HandleShapes, KernelHost,
+    Registry, Relay, Returned, Runner, Value,
 };
 use ff_platform::threads;
 use ff_proto::FunctionDefLibrary;
@@ -33,7 +33,7 @@ const CALLS_PER_STACK: usize = 16;
 pub struct Functions {
     registry: Arc<Registry>,
     library: Arc<FunctionLibrary>,
-    ready: RwLock<FxHashMap<String, Arc<Function>>>,
+    ready: RwLock<FxHashMap<FunctionRef, Arc<Function>>>,
     any_waits: AnyWaits,
 }
 
@@ -49,12 +49,7 @@ impl Functions {
     }
 
     fn find(&self, function: &FunctionRef) -> Result<Arc<Function>> {
-        let key = if function.attrs.is_empty() {
-            function.name.clone()
-        } else {
-            format!("{}{:?}", function.name, function.attrs)
-        };
-        if let Some(ready) = self.ready.read().get(&key) {
+        if let Some(ready) = self.ready.read().get(function) {
             return Ok(ready.clone());
         }
         let body = match function.name.as_str() {
@@ -66,7 +61,7 @@ impl Functions {
             _ => FunctionBody::instantiate(&self.registry, &self.library, function)?,
         };
         let made = Function::new(&function.name, Arc::new(body), true);
-        Ok(self.ready.write().entry(key).or_insert(made).clone())
+        Ok(self.ready.write().entry(function.clone()).or_insert(made).clone())
     }
 }
 
@@ -228,6 +223,9 @@ impl Function {
 
     fn kept(&self, host: &dyn KernelHost) -> Result<&Arc<KeptPlan>> {
         let plan = self.plan.get_or_init(|| {
+            if self.body.request() != CompileRequest::None {
+                return self.compiled(host);
+            }
             let signature = Signature {
                 feeds: self.body.arguments().into(),
                 fetches: self.body.results().into(),
@@ -239,6 +237,15 @@ impl Function {
         plan.as_ref().map_err(Clone::clone)
     }
 
+    /// The plan of a function that asks to be compiled. INVALID_ARGUMENT where all of it must be and cannot be.
+    fn compiled(&self, host: &dyn KernelHost) -> Result<Arc<KeptPlan>> {
+        if self.body.request() == CompileRequest::Must {
+            self.body.check_compilable(&self.name)?;
+        }
+        let plan = crate::planner::plan_body(&self.body, &policy_of(host), host)?;
+        Ok(KeptPlan::new(plan, None))
+    }
+
     /// What a better plan can be made of, where it could pay.
     fn source(&self, host: &dyn KernelHost) -> Option<(Source, Policy)> {
         // Also where more is asked for: the function's caller is what was asked about.
@@ -246,13 +253,18 @@ impl Function {
         if !self.improves || host.device_names().len() > 1 || !ff_jit::could_pay(self.body.graph(), &policy) {
             return None;
         }
-        let options = SessionOptions {
-            config: host.config(),
-            ..SessionOptions::default()
-        };
-        let is_off = options.clusters().mode == Mode::Off;
+        let is_off = policy_of(host).mode == Mode::Off;
         (!is_off).then(|| (Source::Body(self.body.clone()), policy))
     }
+}
+
+/// What is clustered in the step that `host` belongs to.
+fn policy_of(host: &dyn KernelHost) -> Policy {
+    let options = SessionOptions {
+        config: host.config(),
+        ..SessionOptions::default()
+    };
+    options.clusters()
 }
 
 /// Calls a function as any caller does.

@@ -52,9 +52,10 @@ impl SessionOptions {
 
     /// Which parts of a graph are compiled.
     pub fn clusters(&self) -> Policy {
+        let policy = Policy::of_session(&self.config);
         match self.passes() {
-            Level::Prune => Policy::OFF,
-            Level::Full => Policy::of_session(&self.config),
+            Level::Prune => policy.only_requests(),
+            Level::Full => policy,
         }
     }
 

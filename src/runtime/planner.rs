@@ -4,15 +4,15 @@ use crate::better_plan::{KeptPlan, Source};
 use crate::options::SessionOptions;
 use crate::plan::{Plan, Signature};
 use crate::sketch::{Seen, Sketch};
-use ff_graph::passes::{Goal, optimize, plugin};
+use ff_graph::passes::{Goal, Level, optimize, plugin};
 use ff_graph::{FunctionBody, Graph};
 use ff_jit::{Mode, Policy, Watch, Ways};
 use ff_op::{Callable, KernelHost, NodeInfo};
 use ff_tensor::Result;
 use std::sync::Arc;
 
-/// Works out the plan for a signature, with clusters if `policy` asks for all of them at once; else with what a better one
-/// can be made of, where clusters could pay.
+/// Works out the plan for a signature, with the clusters that are asked for, by `policy` or by nodes; and with what a better
+/// one can be made of, where others could pay.
 pub fn plan(
     graph: &Graph,
     signature: &Signature,
@@ -21,21 +21,33 @@ pub fn plan(
     host: &dyn KernelHost,
 ) -> Result<Arc<KeptPlan>> {
     let (graph, goal) = optimized(graph, signature, options, host)?;
-    if policy.mode == Mode::On {
-        let ways = Ways {
-            is_large: &|_| true,
-            make: &make,
-            watch: &Arc::default(),
-        };
-        let (graph, goal) = ff_jit::cluster(graph, goal, policy, &ways)?;
-        let plan = Plan::build(&graph, &signature_of(&goal), host)?;
-        return Ok(KeptPlan::new(plan, None));
-    }
+    let (graph, goal) = clustered(graph, goal, policy)?;
     let plan = Plan::build(&graph, &signature_of(&goal), host)?;
     // Values that go from device to device are not looked at behind the scenes.
-    let can = host.device_names().len() == 1 && ff_jit::could_pay(&graph, policy);
+    let can = policy.mode == Mode::Auto && host.device_names().len() == 1;
+    let can = can && ff_jit::could_pay(&graph, policy);
     let source = can.then(|| (Source::Graph(Box::new(graph), goal), *policy));
     Ok(KeptPlan::new(plan, source))
+}
+
+/// Works out the plan for a function that asks to be compiled: as for a graph, with the clusters that `policy` gives.
+pub fn plan_body(body: &FunctionBody, policy: &Policy, host: &dyn KernelHost) -> Result<Plan> {
+    let (graph, goal) = optimize(body.graph(), &body.goal(), Level::Full)?;
+    let (graph, goal) = clustered(graph, goal, policy)?;
+    Plan::build(&graph, &signature_of(&goal), host)
+}
+
+/// With what is clustered before the first run.
+fn clustered(graph: Graph, goal: Goal, policy: &Policy) -> Result<(Graph, Goal)> {
+    let Some(policy) = policy.at_once() else {
+        return Ok((graph, goal));
+    };
+    let ways = Ways {
+        is_large: &|_| true,
+        make: &make,
+        watch: &Arc::default(),
+    };
+    ff_jit::cluster(graph, goal, &policy, &ways)
 }
 
 /// The plan with clusters of what a plan was seen to do with large values; none where there are none.
@@ -55,9 +67,13 @@ pub fn improved(
         make: &make,
         watch,
     };
+    let count = |graph: &Graph| {
+        let names = graph.nodes().map(|(_, node)| node.info.op_name());
+        names.filter(|name| *name == ff_jit::OP_NAME).count()
+    };
+    let before = count(&graph);
     let (graph, goal) = ff_jit::cluster(graph, goal, policy, &ways)?;
-    let mut nodes = graph.nodes();
-    if !nodes.any(|(_, node)| node.info.op_name() == ff_jit::OP_NAME) {
+    if count(&graph) == before {
         return Ok(None);
     }
     Plan::build_after(&graph, &signature_of(&goal), host, earlier).map(Some)

@@ -5,16 +5,17 @@
 //! waits for the results and for the body's nodes with effects, which run even if no result needs them.
 //! Does not: inline a function into itself, calls nested deeper than [`DEEPEST`] or beyond
 //! [`MOST_NODES`] in all (or [`MOST_COPIES`], without the first copy of each function),
-//! bodies with v1 loops. Such calls stay and run as calls.
+//! bodies with v1 loops, and, where `checked`, bodies that must be compiled and cannot be. Such calls stay and run as calls.
 
 use super::cse::is_control_flow;
 use super::rebuild::{Rebuild, in_order};
 use super::{Goal, Graph};
 use crate::gradients::reach;
 use crate::{FunctionBody, NodeId, called_by_name};
-use ff_op::{Effects, FunctionRef, NodeInfo, OutputRef};
+use ff_op::{CompileRequest, Effects, FunctionRef, NodeInfo, OutputRef};
 use ff_tensor::{DataType, Result};
 use rustc_hash::{FxHashMap, FxHashSet};
+use std::borrow::Cow;
 use std::sync::Arc;
 
 const DEEPEST: usize = 32;
@@ -23,7 +24,7 @@ const MOST_NODES: usize = 500_000;
 const MOST_COPIES: usize = 50_000;
 
 /// See the module.
-pub fn run(graph: Graph, goal: Goal) -> Result<(Graph, Goal)> {
+pub fn run(graph: Graph, goal: Goal, checked: bool) -> Result<(Graph, Goal)> {
     if !graph
         .nodes()
         .any(|(_, node)| called(&graph, &node.info).is_some())
@@ -36,6 +37,7 @@ pub fn run(graph: Graph, goal: Goal) -> Result<(Graph, Goal)> {
         effects: Vec::new(),
         used: FxHashSet::default(),
         copies: 0,
+        checked,
     };
     for id in in_order(&graph)? {
         let function = called(&graph, &graph.node(id).info);
@@ -62,7 +64,7 @@ fn has_control_flow(graph: &Graph) -> bool {
 /// The function that a node calls and nothing else.
 fn called(graph: &Graph, info: &NodeInfo) -> Option<FunctionRef> {
     match info.op_name() {
-        "PartitionedCall" | "StatefulPartitionedCall" => info.attrs.func("f").ok().cloned(),
+        "PartitionedCall" | "StatefulPartitionedCall" => info.called_function("f").ok().map(Cow::into_owned),
         _ => called_by_name(graph, info),
     }
 }
@@ -99,6 +101,8 @@ struct Inliner {
     used: FxHashSet<FunctionRef>,
     /// Nodes of bodies that were put in again.
     copies: usize,
+    /// Whether calls that must be compiled and cannot be stay.
+    checked: bool,
 }
 
 /// What became of the values and ends of a body's nodes.
@@ -122,6 +126,9 @@ impl Inliner {
             // A function that cannot be made stays a call, which reports why. Back edges of v1 loops are set at the end
             // of a rebuild, which works on the outer graph only.
             let body = body.ok().filter(|body| !has_control_flow(body.graph()));
+            let must = CompileRequest::of(&function.attrs) == CompileRequest::Must;
+            let body =
+                body.filter(|body| !(must && self.checked) || body.check_compilable(&function.name).is_ok());
             self.bodies.insert(function.clone(), body.map(Arc::new));
         }
         let body = self.bodies.get(function)?.clone()?;

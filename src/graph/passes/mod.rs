@@ -39,14 +39,23 @@ pub enum Level {
 
 /// A graph with only what `goal` needs, improved as far as `level` says, and the goal in terms of it.
 pub fn optimize(graph: &Graph, goal: &Goal, level: Level) -> Result<(Graph, Goal)> {
-    let (graph, goal) = prune::run(graph, goal)?;
-    if level == Level::Prune {
-        return Ok((graph, goal));
+    match level {
+        Level::Prune => prune::run(graph, goal),
+        Level::Full => full(graph, goal, true),
     }
+}
+
+/// As [`optimize`] in full, also where calls that must be compiled cannot be.
+pub(crate) fn optimize_unchecked(graph: &Graph, goal: &Goal) -> Result<(Graph, Goal)> {
+    full(graph, goal, false)
+}
+
+fn full(graph: &Graph, goal: &Goal, checked: bool) -> Result<(Graph, Goal)> {
+    let (graph, goal) = prune::run(graph, goal)?;
     let off = plugin::switched_off();
     let (mut graph, mut goal) = (graph, goal);
     if !off.inlining {
-        (graph, goal) = inline::run(graph, goal)?;
+        (graph, goal) = inline::run(graph, goal, checked)?;
     }
     if !off.simplification {
         (graph, goal) = simplify::run(graph, goal)?;

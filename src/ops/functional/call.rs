@@ -16,12 +16,16 @@ static PARTITIONED_CALL: Op = Op {
     },
     kernels: &[Kernel::calls(
         |context| {
-            let function = instantiate(context, context.attrs().func("f")?)?;
+            let function = instantiate(context, &*context.node().called_function("f")?)?;
             let arguments = arguments(context, 0)?;
             let results = function.run(context.host(), arguments)?;
             set_results(context, results)
         },
-        |context| in_turn::call(context, 0, |context| Ok(context.node.attrs.func("f")?.clone())),
+        |context| {
+            in_turn::call(context, 0, |context| {
+                Ok(context.node.called_function("f")?.into_owned())
+            })
+        },
     )],
     lower: Some(super::lower::call),
     gradient: Gradient::Fn(super::gradient::call),

@@ -137,6 +137,13 @@ class Graph:
         """A placeholder."""
         return self.add("Placeholder", name=name, dtype=dtype, **more)
 
+    def take(self, graph):
+        """Takes over what a tf.Graph holds."""
+        self.proto.CopyFrom(graph.as_graph_def())
+        for op in graph.get_operations():
+            for tensor in op.outputs:
+                self._types[tensor.name] = (tensor.dtype.as_datatype_enum, tensor.name)
+
     def function(self, name, arguments, body, results=(), stateful=False):
         """Defines a function. `arguments` maps names to types, `body` gets a Graph and their tensors and returns its
         results; with `results`, it returns tensors with those names."""

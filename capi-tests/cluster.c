@@ -274,6 +274,36 @@ static void for_collectives(void) {
     end_eager();
 }
 
+static void reduce(const char* what, int64_t size, TFE_TensorHandle* input) {
+    TFE_Op* op = new_op("CollectiveReduce", input, NULL);
+    TFE_OpSetAttrInt(op, "group_size", size);
+    TFE_OpSetAttrInt(op, "group_key", 1);
+    TFE_OpSetAttrInt(op, "instance_key", 1);
+    TFE_OpSetAttrString(op, "merge_op", "Add", 3);
+    TFE_OpSetAttrString(op, "final_op", "Div", 3);
+    TFE_OpSetAttrIntList(op, "subdiv_offsets", NULL, 0);
+    TFE_TensorHandle* output = NULL;
+    int count = 1;
+    TFE_Execute(op, &output, &count, fresh(status));
+    print_code(what, status);
+    TFE_DeleteOp(op);
+    print_place(what, output);
+    if (output) print_handle(what, output);
+    if (output) TFE_DeleteTensorHandle(output);
+}
+
+static void groups_of_one(void) {
+    begin_eager(false);
+    TFE_TensorHandle* input = vector(3);
+    reduce("without a cluster", 1, input);
+    join("collectives", TFE_EnableCollectiveOps, WORKER);
+    reduce("reduced", 1, input);
+    reduce("once more", 1, input);
+    reduce("of none", 0, input);
+    TFE_DeleteTensorHandle(input);
+    end_eager();
+}
+
 static void wrong_servers(void) {
     const char* texts[] = {
         "", "job_name:\"worker\"", TASK("worker", 0), TASK("worker", 0) "protocol:\"xyz\"", GRPC, "job_name:\"worker\" " GRPC,
@@ -454,7 +484,7 @@ static void services_come_and_go(void) {
 
 static const Case CASES[] = {
     {"one_task", one_task}, {"several_devices", several_devices}, {"functions", functions}, {"asynchronous", asynchronous},
-    {"locally", locally}, {"for_collectives", for_collectives}, {"wrong_servers", wrong_servers},
+    {"locally", locally}, {"for_collectives", for_collectives}, {"groups_of_one", groups_of_one}, {"wrong_servers", wrong_servers},
     {"no_coordination", no_coordination}, {"values", values}, {"waiting_for_a_value", waiting_for_a_value},
     {"barriers_and_errors", barriers_and_errors}, {"services_come_and_go", services_come_and_go}};
 

@@ -1,208 +1,111 @@
-//! The eager functions of `c_api_experimental.h`: shapes before execution, and collective ops, which need other processes.
+//! Eager contexts as tasks of a cluster. The cluster has one task, this process: more would need a distributed runtime.
 
 use crate::TF_Status;
-use crate::buffer::TF_Buffer;
-use crate::datatype::data_type;
-use crate::eager_context::{TFE_Context, context, no_cluster};
-use crate::eager_op::TFE_Op;
-use crate::ffi::{Array, Blob, Handle, Room, Text, given, missing};
+use crate::buffer::decode;
+use crate::eager_context::{TFE_Context, context};
+use crate::ffi::{Blob, Handle, Text, given};
 use crate::guard::{guard, guard_or};
-use crate::shape_list::{
-    TF_NewShapeAndTypeList, TF_ShapeAndType, TF_ShapeAndTypeList, TF_ShapeAndTypeListSetShape,
-};
-use crate::tensor::TF_Tensor;
-use ff_graph::lone_node;
-use ff_op::{AttrValue, NodeInfo, ShapeContext, ShapeHost, shape_from_value};
 use ff_proto::ServerDef;
-use ff_tensor::{DataType, PartialShape, Result, Tensor, ensure, status};
+use ff_runtime::Joining;
+use ff_tensor::Result;
 use std::ffi::c_int;
 
-/// A serialized `ServerDef` of one in text form. Free it with `TF_DeleteBuffer`. NULL with INTERNAL for other text.
-#[unsafe(no_mangle)]
-pub extern "C" fn TFE_GetServerDef(
-    text_proto: Text,
-    status: Option<&mut TF_Status>,
-) -> Option<Box<TF_Buffer>> {
-    guard_or(status, None, || {
-        let text = text_proto.text("text_proto")?;
-        let parsed = ff_proto::text::parse::<ServerDef>(&text);
-        let server = parsed.map_err(|_| status!(Internal, "Invalid text proto for ServerDef: {text}"))?;
-        Ok(Some(Box::new(TF_Buffer::of_message(&server)?)))
-    })
+fn server_def(proto: Blob, proto_len: usize) -> Result<ServerDef> {
+    let bytes = proto.bytes(proto_len, "proto")?;
+    decode(bytes, "Invalid tensorflow.ServerDef protocol buffer")
 }
 
-/// Lets collective ops talk to other processes. UNIMPLEMENTED, as there is no distributed runtime; INVALID_ARGUMENT for bytes
-/// that are no `ServerDef`.
+/// Makes a context a task, and forgets what the names of devices meant.
+pub(crate) fn join(ctx: Handle<TFE_Context>, proto: Blob, proto_len: usize, joining: Joining) -> Result<()> {
+    let state = &given(ctx, "ctx")?.state;
+    state.context.join(&server_def(proto, proto_len)?, joining)?;
+    state.places.write().clear();
+    Ok(())
+}
+
+/// As `TFE_ContextSetServerDef`: there is nobody to wait for.
 #[unsafe(no_mangle)]
-pub extern "C" fn TFE_EnableCollectiveOps(
+pub extern "C" fn TFE_ContextSetServerDefWithTimeout(
     ctx: Handle<TFE_Context>,
+    _keep_alive_secs: c_int,
+    proto: Blob,
+    proto_len: usize,
+    _init_timeout_in_ms: i64,
+    status: Option<&mut TF_Status>,
+    _clear_existing_contexts: bool,
+) {
+    guard(status, || join(ctx, proto, proto_len, Joining::Cluster));
+}
+
+/// As `TFE_ContextSetServerDef`: there is nobody to wait for, or to ask again.
+#[unsafe(no_mangle)]
+pub extern "C" fn TFE_ContextSetServerDefWithTimeoutAndRetries(
+    ctx: Handle<TFE_Context>,
+    _keep_alive_secs: c_int,
+    proto: Blob,
+    proto_len: usize,
+    _init_timeout_in_ms: i64,
+    _retries: c_int,
+    status: Option<&mut TF_Status>,
+    _clear_existing_contexts: bool,
+) {
+    guard(status, || join(ctx, proto, proto_len, Joining::Cluster));
+}
+
+/// As `TFE_ContextSetServerDef`, for ops on the devices of this process alone.
+#[unsafe(no_mangle)]
+pub extern "C" fn TFE_InitializeLocalOnlyContext(
+    ctx: Handle<TFE_Context>,
+    _keep_alive_secs: c_int,
     proto: Blob,
     proto_len: usize,
     status: Option<&mut TF_Status>,
 ) {
-    guard(status, || {
-        no_cluster(ctx, proto, proto_len, "TFE_EnableCollectiveOps")
-    });
+    guard(status, || join(ctx, proto, proto_len, Joining::Locally));
 }
 
-/// Ends all collective ops with the error in `status`, which is left as it is: none are running.
-#[unsafe(no_mangle)]
-pub extern "C" fn TFE_AbortCollectiveOps(_ctx: Handle<TFE_Context>, _status: Option<&mut TF_Status>) {}
-
-/// Whether a process that takes part in collective ops answers. INTERNAL, as none does.
-#[unsafe(no_mangle)]
-pub extern "C" fn TFE_CollectiveOpsCheckPeerHealth(
-    ctx: Handle<TFE_Context>,
-    task: Text,
-    _timeout_in_ms: i64,
-    status: Option<&mut TF_Status>,
-) {
-    guard(status, || {
-        context(ctx)?;
-        task.given("task")?;
-        Err::<(), _>(status!(
-            Internal,
-            "CheckPeerHealth is not supposed to be called for local collectives"
-        ))
-    });
+fn update(ctx: Handle<TFE_Context>, proto: Blob, proto_len: usize) -> Result<()> {
+    context(ctx)?.update_cluster(&server_def(proto, proto_len)?)
 }
 
-/// What the program knows of the inputs.
-struct Known<'a> {
-    shapes: &'a [PartialShape],
-    values: Vec<Option<Tensor>>,
-}
-
-impl ShapeHost for Known<'_> {
-    fn input_value(&self, index: usize) -> Option<Tensor> {
-        self.values.get(index).cloned().flatten()
-    }
-
-    /// Of a vector of extents whose values are not known, its length tells the rank.
-    fn input_as_shape(&self, index: usize) -> Result<PartialShape> {
-        if let Some(value) = self.input_value(index) {
-            return shape_from_value(&value);
-        }
-        Ok(match self.shapes.get(index).and_then(PartialShape::dims) {
-            Some(&[rank]) if (0..=254).contains(&rank) => PartialShape::new(&vec![-1; rank as usize]),
-            _ => PartialShape::unknown(),
-        })
-    }
-}
-
-/// The shapes in a list. INVALID_ARGUMENT for NULL.
-fn shapes_of(list: Option<&TF_ShapeAndTypeList>) -> Result<Vec<(PartialShape, DataType)>> {
-    let list = given(list, "input_shapes")?;
-    let count = usize::try_from(list.num_items).unwrap_or(0);
-    ensure!(
-        count == 0 || !list.items.is_null(),
-        InvalidArgument,
-        "the items of input_shapes are NULL"
-    );
-    let items = match count {
-        0 => &[],
-        // SAFETY: a list has as many items as it says.
-        _ => unsafe { std::slice::from_raw_parts(list.items, count) },
-    };
-    let shape = |item: &TF_ShapeAndType| {
-        let rank = usize::try_from(item.num_dims);
-        let shape = match rank {
-            Err(_) => PartialShape::unknown(),
-            Ok(0) => PartialShape::new(&[]),
-            Ok(_) if item.dims.is_null() => return Err(missing("dims")),
-            // SAFETY: an item has as many extents as it says.
-            Ok(rank) => PartialShape::new(unsafe { std::slice::from_raw_parts(item.dims, rank) }),
-        };
-        Ok((shape, data_type(item.dtype)))
-    };
-    items.iter().map(shape).collect()
-}
-
-/// The type that an attribute has by default, if any.
-fn default_type(op: &TFE_Op, name: &str) -> Option<DataType> {
-    let attr = op.op.record.def.attr.iter().find(|attr| attr.name == name)?;
-    match AttrValue::from_proto(attr.default_value.as_ref()?) {
-        Ok(AttrValue::Type(dtype)) => Some(dtype),
-        _ => None,
-    }
-}
-
-/// The call as a node. Types that do not follow from attributes are those of the list, or else float.
-fn node_of(op: &TFE_Op, shapes: &[(PartialShape, DataType)]) -> Result<NodeInfo> {
-    let dtype = |(index, (_, dtype)): (usize, &(PartialShape, DataType))| {
-        if *dtype != DataType::INVALID {
-            return *dtype;
-        }
-        let arg = op.op.record.def.input_arg.get(index);
-        let fixed = arg
-            .map(|arg| DataType(arg.r#type))
-            .filter(|dtype| *dtype != DataType::INVALID);
-        let named = arg.and_then(|arg| op.attrs.dtype(&arg.type_attr).ok());
-        fixed
-            .or(named)
-            .or_else(|| default_type(op, &arg?.type_attr))
-            .unwrap_or(DataType::FLOAT)
-    };
-    let types: Vec<DataType> = shapes.iter().enumerate().map(dtype).collect();
-    let name = op.op_name().to_string();
-    lone_node(op.op.record.clone(), name, op.attrs.clone(), &types)
-}
-
-/// Infers the shapes of a call's outputs from those of its inputs, and from the values of inputs where `input_tensors` has
-/// them: it may be NULL, and have NULLs. `input_tensor_as_shapes`, `input_resource_shapes_and_types` and
-/// `output_resource_shapes_and_types` are not used. Free what is put in `output_shapes` with `TF_DeleteShapeAndTypeList`.
+/// Tells the context of a change of its cluster, which has this one task before and after: devices and what is on them
+/// stay.
 ///
-/// INVALID_ARGUMENT when shapes or attributes do not fit the op.
+/// INVALID_ARGUMENT for bytes that are no `ServerDef`, or when the context's task is not in the cluster; FAILED_PRECONDITION
+/// when the context is not part of one; UNIMPLEMENTED when there are other tasks, which needs a distributed runtime.
 #[unsafe(no_mangle)]
-pub extern "C" fn TFE_InferShapes(
-    op: Option<&mut TFE_Op>,
-    input_shapes: Option<&mut TF_ShapeAndTypeList>,
-    input_tensors: Room<*mut TF_Tensor>,
-    _input_tensor_as_shapes: *mut TF_ShapeAndTypeList,
-    _input_resource_shapes_and_types: *mut *mut TF_ShapeAndTypeList,
-    output_shapes: Room<*mut TF_ShapeAndTypeList>,
-    _output_resource_shapes_and_types: *mut *mut *mut TF_ShapeAndTypeList,
+pub extern "C" fn TFE_ContextUpdateServerDef(
+    ctx: Handle<TFE_Context>,
+    _keep_alive_secs: c_int,
+    proto: Blob,
+    proto_len: usize,
     status: Option<&mut TF_Status>,
 ) {
-    guard(status, || {
-        let op = given(op.as_deref(), "op")?;
-        let shapes = shapes_of(input_shapes.as_deref())?;
-        let node = node_of(op, &shapes)?;
-        let count = c_int::try_from(shapes.len()).unwrap_or(0);
-        let values = match input_tensors.is_null() {
-            true => Vec::new(),
-            false => input_tensors.handles(count, "input_tensors")?,
-        };
-        let value = |tensor: Handle<TF_Tensor>| tensor.map(TF_Tensor::tensor).transpose();
-        let inputs: Vec<PartialShape> = shapes.into_iter().map(|(shape, _)| shape).collect();
-        let known = Known {
-            shapes: &inputs,
-            values: values.into_iter().map(value).collect::<Result<_>>()?,
-        };
-        let mut context = ShapeContext::new(&node, &inputs, &known);
-        (node.op.shape)(&mut context).map_err(|error| described(error, &node, &inputs))?;
-        let (outputs, _) = context.finish();
-        let mut list = TF_NewShapeAndTypeList(c_int::try_from(outputs.len()).unwrap_or(0))
-            .ok_or_else(|| status!(ResourceExhausted, "OOM when allocating shapes"))?;
-        for (index, shape) in outputs.iter().enumerate() {
-            if let Some(dims) = shape.dims() {
-                let (index, rank) = (c_int::try_from(index).unwrap_or(0), dims.len());
-                let rank = c_int::try_from(rank).unwrap_or(0);
-                TF_ShapeAndTypeListSetShape(Some(&mut list), index, Array::new(dims), rank);
-            }
-        }
-        output_shapes.write(1, [Box::into_raw(list)]);
-        Ok(())
-    });
+    guard(status, || update(ctx, proto, proto_len));
 }
 
-/// The error with the node and the shapes that it came from.
-fn described(error: ff_tensor::Status, node: &NodeInfo, inputs: &[PartialShape]) -> ff_tensor::Status {
-    let shapes: Vec<String> = inputs.iter().map(PartialShape::to_string).collect();
-    let dummies = vec!["dummy_input".to_string(); inputs.len()];
-    error.suffixed(&format!(
-        " for '{}' with input shapes: {}.",
-        ff_graph::node_summary(node, &dummies),
-        shapes.join(", ")
-    ))
+/// As `TFE_ContextUpdateServerDef`.
+#[unsafe(no_mangle)]
+pub extern "C" fn TFE_ContextUpdateServerDefWithTimeout(
+    ctx: Handle<TFE_Context>,
+    _keep_alive_secs: c_int,
+    proto: Blob,
+    proto_len: usize,
+    _init_timeout_in_ms: i64,
+    status: Option<&mut TF_Status>,
+) {
+    guard(status, || update(ctx, proto, proto_len));
+}
+
+/// Whether a task of the cluster, such as `/job:worker/replica:0/task:0`, answers. INVALID_ARGUMENT for one that is not in
+/// the cluster.
+#[unsafe(no_mangle)]
+pub extern "C" fn TFE_ContextCheckAlive(
+    ctx: Handle<TFE_Context>,
+    worker_name: Text,
+    status: Option<&mut TF_Status>,
+) -> bool {
+    guard_or(status, false, || {
+        context(ctx)?.is_alive(&worker_name.text("worker_name")?)
+    })
 }

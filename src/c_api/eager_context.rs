@@ -3,14 +3,15 @@
 use crate::TF_Status;
 use crate::buffer::{TF_Buffer, decode, fill};
 use crate::device_list::TF_DeviceList;
+use crate::eager_cluster::join;
 use crate::eager_custom_device::CustomDevices;
 use crate::ffi::{Array, Blob, Enum, Handle, Text, given, given_mut};
 use crate::function::TF_Function;
 use crate::guard::{guard, guard_or, quiet};
 use ff_ops::registry;
-use ff_proto::{ConfigProto, FunctionDef, ServerDef};
-use ff_runtime::{DeviceName, EagerContext, SessionOptions};
-use ff_tensor::{Result, ensure, status};
+use ff_proto::{ConfigProto, FunctionDef};
+use ff_runtime::{DeviceName, EagerContext, Joining, SessionOptions};
+use ff_tensor::{Result, ensure};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use std::cell::Cell;
@@ -221,7 +222,14 @@ pub extern "C" fn TFE_ContextGetDevicePlacementPolicy(
     Enum::new(ctx.map_or(SILENT, |ctx| ctx.state.policy()))
 }
 
-/// Makes the context part of a cluster. UNIMPLEMENTED; INVALID_ARGUMENT for bytes that are no `ServerDef`.
+/// Makes the context the task that a serialized `ServerDef` of `proto_len` bytes says, of a cluster that has no other. Its
+/// devices are then called `/job:J/replica:R/task:T/device:CPU:0` and so on, as many as `default_session_config` says, and
+/// the job is the container of resources that name none. Functions stay; resources go, unless the context was this task with
+/// this configuration already. Waits for calls that are queued. No port is opened. `keep_alive_secs` has no meaning here.
+///
+/// INVALID_ARGUMENT for other bytes, for names or addresses that cannot be, and for jobs of one name; NOT_FOUND for a
+/// protocol other than `grpc`; INTERNAL when the task is not in the cluster; UNIMPLEMENTED when others are, which needs a
+/// distributed runtime.
 #[unsafe(no_mangle)]
 pub extern "C" fn TFE_ContextSetServerDef(
     ctx: Handle<TFE_Context>,
@@ -230,27 +238,7 @@ pub extern "C" fn TFE_ContextSetServerDef(
     proto_len: usize,
     status: Option<&mut TF_Status>,
 ) {
-    guard(status, || {
-        no_cluster(ctx, proto, proto_len, "TFE_ContextSetServerDef")
-    });
-}
-
-/// UNIMPLEMENTED, for what needs other processes; INVALID_ARGUMENT for bytes that are no `ServerDef`.
-pub(crate) fn no_cluster(
-    ctx: Handle<TFE_Context>,
-    proto: Blob,
-    proto_len: usize,
-    function: &str,
-) -> Result<()> {
-    context(ctx)?;
-    let _: ServerDef = decode(
-        proto.bytes(proto_len, "proto")?,
-        "Invalid tensorflow.ServerDef protocol buffer",
-    )?;
-    Err(status!(
-        Unimplemented,
-        "{function}: this library has no distributed runtime"
-    ))
+    guard(status, || join(ctx, proto, proto_len, Joining::Cluster));
 }
 
 /// Adds a function: a serialized `FunctionDef` of `size` bytes. INVALID_ARGUMENT for other bytes, or when another function

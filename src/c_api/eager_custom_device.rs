@@ -297,7 +297,7 @@ impl CustomDevices {
         let target = context.device(name)?;
         match &handle.content {
             Content::Custom(custom) => custom.copy_out(handle, target),
-            Content::Tensor(tensor) => Ok(Box::new(TFE_TensorHandle::of(tensor.clone(), target))),
+            Content::Tensor(tensor) => Ok(Box::new(TFE_TensorHandle::on(target, context, tensor.clone()))),
             Content::Packed(_) => Err(status!(
                 InvalidArgument,
                 "Resolve() is not supported on packed TensorHandles."

@@ -46,9 +46,10 @@ pub fn execute(op: &mut TFE_Op, room: c_int) -> Result<Handles> {
     let inputs = op.drain_inputs().map(tensor);
     let mut outputs = context.context.execute(&kernel, device, inputs, cancellation)?;
     op.set_device(device);
+    let at_home = device == op.state.context.home();
     let mut handles = Handles::new();
     for tensor in outputs.drain(..) {
-        let on_host = matches!(tensor.dtype(), DataType::STRING | DataType::RESOURCE);
+        let on_host = at_home || matches!(tensor.dtype(), DataType::STRING | DataType::RESOURCE);
         let mut handle = Box::new(TFE_TensorHandle::of(tensor, device));
         if on_host {
             handle.backing = DeviceName::host();
@@ -76,7 +77,7 @@ fn tensor(input: TFE_TensorHandle) -> Result<EagerTensor> {
 fn copy_inputs_out(op: &mut TFE_Op) -> Result<()> {
     let target = match op.device() {
         Some(name) => place(&op.state, name)?,
-        None => DeviceName::host(),
+        None => op.state.context.home(),
     };
     for input in op.inputs_mut() {
         if let Content::Custom(custom) = &input.content {
@@ -97,13 +98,14 @@ fn device(op: &TFE_Op) -> Result<DeviceName> {
     }
     match op.device() {
         Some(name) => place(&op.state, name),
-        None => Ok(DeviceName::host()),
+        None => Ok(op.state.context.home()),
     }
 }
 
 /// The device that a name in a call means. INVALID_ARGUMENT when there is none, unless placement is soft.
 fn place(state: &ContextState, name: DeviceName) -> Result<DeviceName> {
-    if name == DeviceName::host() {
+    let home = state.context.home();
+    if name == home {
         return Ok(name);
     }
     let known = state.places.read().get(&name.address()).copied();
@@ -115,7 +117,7 @@ fn place(state: &ContextState, name: DeviceName) -> Result<DeviceName> {
             state.places.write().insert(name.address(), found);
             Ok(found)
         }
-        Err(_) if state.context.soft_placement() && is_here(state, name) => Ok(DeviceName::host()),
+        Err(_) if state.context.soft_placement() && is_here(state, name) => Ok(home),
         Err(_) => bail!(
             InvalidArgument,
             "Could not satisfy device specification '{}'. enable_soft_placement={}. Supported device types [CPU]. All available devices [{}].",
@@ -139,9 +141,14 @@ fn is_here(state: &ContextState, name: DeviceName) -> bool {
 
 /// INVALID_ARGUMENT when an input is on another device and the policy does not let it be copied.
 fn check_places(op: &TFE_Op, device: DeviceName) -> Result<()> {
+    // What the first device has is in the memory of the host.
+    let memory = match device == op.state.context.home() {
+        true => DeviceName::host(),
+        false => device,
+    };
     for (index, input) in op.inputs().iter().enumerate() {
         let dtype = input.dtype();
-        if input.backing == device
+        if input.backing == memory
             || matches!(dtype, DataType::STRING | DataType::RESOURCE)
             || matches!(input.content, Content::Packed(_))
         {

@@ -71,7 +71,7 @@ pub extern "C" fn TFE_NewTensorHandleFromDeviceMemory(
         };
         let shape = shape_of(dims, num_dims)?;
         let tensor = TF_Tensor::over(data_type(dtype), shape, memory)?.tensor()?;
-        let handle = TFE_TensorHandle::of(EagerTensor::Ready(tensor), device);
+        let handle = TFE_TensorHandle::on(device, &state.context, EagerTensor::Ready(tensor));
         Ok(Some(Box::new(handle)))
     })
 }

@@ -1,13 +1,13 @@
-//! Settings of eager contexts, functions of a context, and what needs other processes.
+//! Settings of eager contexts, and functions of a context.
 
 use crate::TF_Status;
 use crate::buffer::{TF_Buffer, fill, fill_bytes};
-use crate::eager_context::{TFE_Context, TFE_ContextOptions, context, no_cluster};
-use crate::ffi::{Blob, Handle, Text, given, given_mut};
+use crate::eager_context::{TFE_Context, TFE_ContextOptions, context};
+use crate::ffi::{Handle, Text};
 use crate::function::TF_Function;
 use crate::guard::{guard, guard_or, quiet};
-use ff_tensor::{Result, ensure, status};
-use std::ffi::{c_int, c_uchar, c_void};
+use ff_tensor::{ensure, status};
+use std::ffi::{c_int, c_uchar};
 
 /// Asks for another runtime, which there is not: `TFE_NewContext` then fails with UNIMPLEMENTED.
 #[unsafe(no_mangle)]
@@ -17,10 +17,10 @@ pub extern "C" fn TFE_ContextOptionsSetTfrt(options: Option<&mut TFE_ContextOpti
     }
 }
 
-/// The number of the context among those of a cluster; 0, as there is no cluster.
+/// The number of the context among those of its cluster; 0 without a cluster. It changes with the cluster.
 #[unsafe(no_mangle)]
-pub extern "C" fn TFE_GetContextId(_ctx: Handle<TFE_Context>) -> u64 {
-    0
+pub extern "C" fn TFE_GetContextId(ctx: Handle<TFE_Context>) -> u64 {
+    quiet(0, || Ok(context(ctx)?.cluster_view()))
 }
 
 /// Starts to collect the graphs of functions when they are made ready to run; `TFE_ContextExportRunMetadata` gives them.
@@ -182,196 +182,4 @@ pub extern "C" fn TFE_ContextGetFunction(
         let missing = |_| status!(NotFound, "Unable to find Function with name: {name}");
         Ok(Some(TF_Function::boxed(found.map_err(missing)?)))
     })
-}
-
-/// Changes the cluster that the context is part of. UNIMPLEMENTED, as there is no distributed runtime; INVALID_ARGUMENT for
-/// bytes that are no `ServerDef`.
-#[unsafe(no_mangle)]
-pub extern "C" fn TFE_ContextUpdateServerDef(
-    ctx: Handle<TFE_Context>,
-    _keep_alive_secs: c_int,
-    proto: Blob,
-    proto_len: usize,
-    status: Option<&mut TF_Status>,
-) {
-    guard(status, || {
-        no_cluster(ctx, proto, proto_len, "TFE_ContextUpdateServerDef")
-    });
-}
-
-/// As `TFE_ContextUpdateServerDef`.
-#[unsafe(no_mangle)]
-pub extern "C" fn TFE_ContextUpdateServerDefWithTimeout(
-    ctx: Handle<TFE_Context>,
-    _keep_alive_secs: c_int,
-    proto: Blob,
-    proto_len: usize,
-    _init_timeout_in_ms: i64,
-    status: Option<&mut TF_Status>,
-) {
-    guard(status, || {
-        no_cluster(ctx, proto, proto_len, "TFE_ContextUpdateServerDefWithTimeout")
-    });
-}
-
-/// As `TFE_ContextSetServerDef`.
-#[unsafe(no_mangle)]
-pub extern "C" fn TFE_ContextSetServerDefWithTimeout(
-    ctx: Handle<TFE_Context>,
-    _keep_alive_secs: c_int,
-    proto: Blob,
-    proto_len: usize,
-    _init_timeout_in_ms: i64,
-    status: Option<&mut TF_Status>,
-    _clear_existing_contexts: bool,
-) {
-    guard(status, || {
-        no_cluster(ctx, proto, proto_len, "TFE_ContextSetServerDefWithTimeout")
-    });
-}
-
-/// As `TFE_ContextSetServerDef`.
-#[unsafe(no_mangle)]
-pub extern "C" fn TFE_ContextSetServerDefWithTimeoutAndRetries(
-    ctx: Handle<TFE_Context>,
-    _keep_alive_secs: c_int,
-    proto: Blob,
-    proto_len: usize,
-    _init_timeout_in_ms: i64,
-    _retries: c_int,
-    status: Option<&mut TF_Status>,
-    _clear_existing_contexts: bool,
-) {
-    guard(status, || {
-        no_cluster(
-            ctx,
-            proto,
-            proto_len,
-            "TFE_ContextSetServerDefWithTimeoutAndRetries",
-        )
-    });
-}
-
-/// Makes the context ready for functions on the devices of this process alone. UNIMPLEMENTED, as there is no distributed
-/// runtime; INVALID_ARGUMENT for bytes that are no `ServerDef`.
-#[unsafe(no_mangle)]
-pub extern "C" fn TFE_InitializeLocalOnlyContext(
-    ctx: Handle<TFE_Context>,
-    _keep_alive_secs: c_int,
-    proto: Blob,
-    proto_len: usize,
-    status: Option<&mut TF_Status>,
-) {
-    guard(status, || {
-        no_cluster(ctx, proto, proto_len, "TFE_InitializeLocalOnlyContext")
-    });
-}
-
-/// Whether a process of the cluster answers. UNIMPLEMENTED, as there is no distributed runtime.
-#[unsafe(no_mangle)]
-pub extern "C" fn TFE_ContextCheckAlive(
-    ctx: Handle<TFE_Context>,
-    worker_name: Text,
-    status: Option<&mut TF_Status>,
-) -> bool {
-    guard_or(status, false, || {
-        context(ctx)?;
-        worker_name.given("worker_name")?;
-        Err(status!(
-            Unimplemented,
-            "TFE_ContextCheckAlive: this library has no distributed runtime"
-        ))
-    })
-}
-
-/// FAILED_PRECONDITION: there is no cluster whose processes could share values.
-fn no_coordination(ctx: Handle<TFE_Context>, what: &str) -> Result<()> {
-    context(ctx)?;
-    Err(status!(FailedPrecondition, "{what} is not enabled."))
-}
-
-/// Shares a value with the processes of a cluster. FAILED_PRECONDITION, as there is no cluster.
-#[unsafe(no_mangle)]
-pub extern "C" fn TFE_InsertConfigKeyValue(
-    ctx: Handle<TFE_Context>,
-    key: Text,
-    value: Text,
-    status: Option<&mut TF_Status>,
-) {
-    guard(status, || {
-        key.given("key")?;
-        value.given("value")?;
-        no_coordination(ctx, "Coordination service agent")
-    });
-}
-
-/// Waits for a value that a process of a cluster shares. FAILED_PRECONDITION, as there is no cluster.
-#[unsafe(no_mangle)]
-pub extern "C" fn TFE_GetConfigKeyValue(
-    ctx: Handle<TFE_Context>,
-    key: Text,
-    _timeout_in_ms: i64,
-    value_buf: Option<&mut TF_Buffer>,
-    status: Option<&mut TF_Status>,
-) {
-    guard(status, || {
-        key.given("key")?;
-        given_mut(value_buf, "value_buf")?;
-        no_coordination(ctx, "Coordination service")
-    });
-}
-
-/// Takes a value back. FAILED_PRECONDITION, as there is no cluster.
-#[unsafe(no_mangle)]
-pub extern "C" fn TFE_DeleteConfigKeyValue(
-    ctx: Handle<TFE_Context>,
-    key: Text,
-    status: Option<&mut TF_Status>,
-) {
-    guard(status, || {
-        key.given("key")?;
-        no_coordination(ctx, "Coordination service")
-    });
-}
-
-/// Tells the processes of a cluster of an error. FAILED_PRECONDITION, as there is no cluster.
-#[unsafe(no_mangle)]
-pub extern "C" fn TFE_ReportErrorToCluster(
-    ctx: Handle<TFE_Context>,
-    _error_code: c_int,
-    error_message: Text,
-    status: Option<&mut TF_Status>,
-) {
-    guard(status, || {
-        error_message.given("error_message")?;
-        no_coordination(ctx, "Coordination service")
-    });
-}
-
-/// Asks for the states of the processes of a cluster. FAILED_PRECONDITION, as there is no cluster.
-#[unsafe(no_mangle)]
-pub extern "C" fn TFE_GetTaskStates(
-    ctx: Handle<TFE_Context>,
-    tasks: Option<&TF_Buffer>,
-    _states: *mut c_void,
-    status: Option<&mut TF_Status>,
-) {
-    guard(status, || {
-        given(tasks, "tasks")?;
-        no_coordination(ctx, "Coordination service")
-    });
-}
-
-/// Waits until all processes of a cluster wait. FAILED_PRECONDITION, as there is no cluster.
-#[unsafe(no_mangle)]
-pub extern "C" fn TFE_WaitAtBarrier(
-    ctx: Handle<TFE_Context>,
-    barrier_id: Text,
-    _barrier_timeout_in_ms: i64,
-    status: Option<&mut TF_Status>,
-) {
-    guard(status, || {
-        barrier_id.given("barrier_id")?;
-        no_coordination(ctx, "Coordination service")
-    });
 }

@@ -8,7 +8,7 @@ use crate::eager_custom_device::CustomTensor;
 use crate::ffi::{Enum, Handle, Text, c_count, given};
 use crate::guard::{guard_or, quiet};
 use crate::tensor::TF_Tensor;
-use ff_runtime::{DeviceName, EagerTensor};
+use ff_runtime::{DeviceName, EagerContext, EagerTensor};
 use ff_tensor::{DataType, Result, Shape, Tensor, bail, ensure, status};
 use std::ffi::{c_char, c_int};
 use std::ptr::null;
@@ -50,6 +50,15 @@ impl TFE_TensorHandle {
             device,
             backing: device,
         }
+    }
+
+    /// A handle on a device of a context: what the first device has is in memory of the host.
+    pub fn on(device: DeviceName, context: &EagerContext, tensor: EagerTensor) -> TFE_TensorHandle {
+        let mut handle = TFE_TensorHandle::of(tensor, device);
+        if device == context.home() {
+            handle.backing = DeviceName::host();
+        }
+        handle
     }
 
     /// A handle of a tensor that no op made, in its box.

@@ -69,12 +69,15 @@ pub extern "C" fn TF_GetOpKernelName(ctx: Option<&mut TF_OpKernelContext>) -> TF
     })
 }
 
-/// The container of resources that name none.
+/// The container of resources that name none; valid as long as the device.
 #[unsafe(no_mangle)]
 pub extern "C" fn TF_GetResourceMgrDefaultContainerName(
-    _ctx: Option<&mut TF_OpKernelContext>,
+    ctx: Option<&mut TF_OpKernelContext>,
 ) -> TF_StringView {
-    TF_StringView::of(DEFAULT_CONTAINER)
+    quiet(TF_StringView::of(DEFAULT_CONTAINER), || {
+        let resources = given_mut(ctx, "ctx")?.context().resources();
+        Ok(TF_StringView::of(resources.container("")))
+    })
 }
 
 /// The name of an input as the node's definition has it: `node`, `node:1`; then come `^node` for what it waits for. A value

@@ -79,30 +79,50 @@ const STOPS: [&str; 22] = [
 
 /// The name before those of all new nodes.
 fn scope(graph: &Graph, prefix: Option<&str>) -> Result<String> {
-    let conflict = |scope: &str| {
-        let is_in = |name: &str| name.strip_prefix(scope).is_some_and(|rest| rest.starts_with('/'));
-        let mut names = graph.nodes().map(|(_, node)| node.info.name.as_str());
-        names.find(|name| *name == scope || is_in(name))
+    let Some(prefix) = prefix else {
+        return Ok(free_scope(graph));
     };
-    if let Some(prefix) = prefix {
-        ensure!(
-            !prefix.is_empty(),
+    ensure!(
+        !prefix.is_empty(),
+        InvalidArgument,
+        "The prefix of gradients cannot be empty"
+    );
+    let is_in = |name: &str| {
+        let rest = name.strip_prefix(prefix);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    };
+    let mut names = graph.nodes().map(|(_, node)| node.info.name.as_str());
+    if let Some(name) = names.find(|name| is_in(name)) {
+        bail!(
             InvalidArgument,
-            "The prefix of gradients cannot be empty"
+            "prefix [{prefix}] conflicts with existing node in the graph named [{name}]"
         );
-        if let Some(name) = conflict(prefix) {
-            bail!(
-                InvalidArgument,
-                "prefix [{prefix}] conflicts with existing node in the graph named [{name}]"
-            );
-        }
-        return Ok(prefix.to_string());
     }
-    let default = "gradients".to_string();
-    let names = std::iter::once(default.clone()).chain((1u64..).map(|number| format!("{default}_{number}")));
-    let free = names.into_iter().find(|name| conflict(name).is_none());
-    free.ok_or_else(|| status!(Internal, "no name is free"))
+    Ok(prefix.to_string())
 }
+
+/// The first of `gradients`, `gradients_1` and so on that no node is called or is in. Looks at each node once.
+fn free_scope(graph: &Graph) -> String {
+    let number = |name: &str| {
+        let rest = name.split('/').next()?.strip_prefix(SCOPE)?;
+        if rest.is_empty() {
+            return Some(0);
+        }
+        let digits = rest.strip_prefix('_')?;
+        // Only as they are written here: `gradients_01` and `gradients_0` are in nobody's way.
+        let number: u64 = digits.parse().ok()?;
+        (number > 0 && digits == number.to_string()).then_some(number)
+    };
+    let names = graph.nodes().map(|(_, node)| node.info.name.as_str());
+    let taken: FxHashSet<u64> = names.filter_map(number).collect();
+    match (0..).find(|number| !taken.contains(number)) {
+        None | Some(0) => SCOPE.to_string(),
+        Some(number) => format!("{SCOPE}_{number}"),
+    }
+}
+
+/// The scope of gradients that are given no other.
+const SCOPE: &str = "gradients";
 
 /// Whether gradients flow along values of this type.
 pub(crate) fn is_trainable(dtype: DataType) -> bool {

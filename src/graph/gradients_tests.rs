@@ -197,3 +197,27 @@ fn a_failure_in_a_function_takes_everything_back() {
     assert_eq!(error.code(), Code::NotFound);
     assert_eq!(export_graph_def(&graph), before);
 }
+
+/// A scope is taken by a node in it or of its name, and by no other spelling of its number.
+#[test]
+fn scopes_that_are_free() {
+    let (mut graph, [a, _, m]) = product();
+    for name in [
+        "gradients_2/x",
+        "gradients_4",
+        "gradients_03/x",
+        "gradients_0/x",
+        "gradientsx",
+        "y/gradients_1",
+    ] {
+        placeholder(&mut graph, name, &[2]);
+    }
+    let scopes: Vec<String> = (0..4)
+        .map(|_| {
+            let gradients = add_gradients(&mut graph, &[m], &[a], &[], None).unwrap();
+            let name = &graph.node(gradients[0].unwrap().node).info.name;
+            name.split('/').next().unwrap().to_string()
+        })
+        .collect();
+    assert_eq!(scopes, ["gradients", "gradients_1", "gradients_3", "gradients_5"]);
+}

@@ -8,7 +8,7 @@ use std::any::{Any, TypeId, type_name};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 
-/// Container of resources that name none.
+/// Container of resources that name none, on devices of a process by itself.
 pub const DEFAULT_CONTAINER: &str = "localhost";
 
 type Object = Arc<dyn Any + Send + Sync>;
@@ -25,8 +25,8 @@ fn find_in<T: Any + Send + Sync>(container: &Container, name: &str) -> Option<Ar
 }
 
 /// Resources of one device. All operations may be called from any thread.
-#[derive(Default)]
 pub struct ResourceManager {
+    default_container: Box<str>,
     /// Whether any step ever had resources of its own.
     step_containers: AtomicBool,
     containers: RwLock<FxHashMap<String, Container>>,
@@ -67,16 +67,36 @@ pub fn unique_resource_name(node: &str) -> String {
     format!("_{}_{node}", NEXT.fetch_add(1, Ordering::Relaxed))
 }
 
-fn container_name(name: &str) -> &str {
-    if name.is_empty() { DEFAULT_CONTAINER } else { name }
+impl Default for ResourceManager {
+    fn default() -> ResourceManager {
+        ResourceManager::new(DEFAULT_CONTAINER)
+    }
 }
 
 impl ResourceManager {
+    /// No resources. Those that name no container will be in the one given here: the job that the device is of.
+    pub fn new(default_container: &str) -> ResourceManager {
+        ResourceManager {
+            default_container: default_container.into(),
+            step_containers: AtomicBool::new(false),
+            containers: RwLock::default(),
+        }
+    }
+
+    /// The container that a name means, which is empty for none in particular.
+    pub fn container<'a>(&'a self, name: &'a str) -> &'a str {
+        if name.is_empty() {
+            &self.default_container
+        } else {
+            name
+        }
+    }
+
     /// A handle that names a resource of type `T`.
     pub fn make_handle<T: Any>(&self, device: &str, container: &str, name: &str) -> ResourceHandle {
         ResourceHandle::new(HandleInfo {
             device: device.to_string(),
-            container: container_name(container).to_string(),
+            container: self.container(container).to_string(),
             name: name.to_string(),
             type_name: short_type_name::<T>().to_string(),
             ..HandleInfo::default()
@@ -85,7 +105,7 @@ impl ResourceManager {
 
     /// The resource of this type and name. NOT_FOUND when there is none.
     pub fn find<T: Any + Send + Sync>(&self, container: &str, name: &str) -> Result<Arc<T>> {
-        let container = container_name(container);
+        let container = self.container(container);
         let containers = self.containers.read();
         let map = containers.get(container).ok_or_else(|| {
             status!(
@@ -128,7 +148,7 @@ impl ResourceManager {
 
     /// Adds a resource. ALREADY_EXISTS when the name is taken.
     pub fn create<T: Any + Send + Sync>(&self, container: &str, name: &str, resource: Arc<T>) -> Result<()> {
-        let container = container_name(container);
+        let container = self.container(container);
         let mut containers = self.containers.write();
         let map = containers.entry(container.to_string()).or_default();
         let objects = map.entry(name.to_string()).or_default();
@@ -154,7 +174,7 @@ impl ResourceManager {
         }
         let mut containers = self.containers.write();
         let map = containers
-            .entry(container_name(container).to_string())
+            .entry(self.container(container).to_string())
             .or_default();
         if let Some(found) = find_in(map, name) {
             return Ok(found);
@@ -167,7 +187,7 @@ impl ResourceManager {
 
     /// Removes the resources with this name, of any type. NOT_FOUND when there is none.
     pub fn delete(&self, container: &str, name: &str) -> Result<()> {
-        let container = container_name(container);
+        let container = self.container(container);
         let removed = {
             let mut containers = self.containers.write();
             containers.get_mut(container).and_then(|map| map.remove(name))
@@ -180,7 +200,7 @@ impl ResourceManager {
 
     /// Removes all resources of a container.
     pub fn clear_container(&self, container: &str) {
-        let removed = self.containers.write().remove(container_name(container));
+        let removed = self.containers.write().remove(self.container(container));
         drop(removed);
     }
 

@@ -1,11 +1,42 @@
 //! Devices: their names, their resources, the threads that they share, and which kernels run on them.
 
 use ff_kernels::ThreadPool;
-use ff_op::{NodeInfo, ResourceManager};
+use ff_op::{DEFAULT_CONTAINER, NodeInfo, ResourceManager};
 use ff_tensor::{Result, ensure};
 use parking_lot::{Mutex, RwLock};
 use rustc_hash::FxHashMap;
 use std::sync::{Arc, OnceLock, Weak};
+
+/// What a process is called: its job, replica and task. By itself it is replica 0 and task 0 of the job `localhost`.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Task {
+    /// The job.
+    pub job: String,
+    /// The replica.
+    pub replica: i32,
+    /// The number of the task in the job.
+    pub number: i32,
+}
+
+impl Default for Task {
+    fn default() -> Task {
+        Task {
+            job: DEFAULT_CONTAINER.to_string(),
+            replica: 0,
+            number: 0,
+        }
+    }
+}
+
+impl std::fmt::Display for Task {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(
+            f,
+            "/job:{}/replica:{}/task:{}",
+            self.job, self.replica, self.number
+        )
+    }
+}
 
 /// A device of a session. Sessions own their devices, so they share no resources.
 pub struct Device {
@@ -24,29 +55,29 @@ pub struct Device {
 impl Device {
     /// The CPU device with this number.
     pub fn cpu(number: usize) -> Device {
-        Device::of("CPU", number)
+        Device::new(&Task::default(), "CPU", number)
     }
 
-    /// All devices of a session: so many CPU devices, and those of plug-ins.
-    pub fn all(cpus: usize) -> Vec<Device> {
-        let mut devices: Vec<Device> = (0..cpus).map(Device::cpu).collect();
+    /// All devices of a task: so many CPU devices, and those of plug-ins.
+    pub fn all(task: &Task, cpus: usize) -> Vec<Device> {
+        let mut devices: Vec<Device> = (0..cpus).map(|number| Device::new(task, "CPU", number)).collect();
         for (kind, count) in PLUGGED.read().iter() {
-            devices.extend((0..*count).map(|number| Device::of(kind, number)));
+            devices.extend((0..*count).map(|number| Device::new(task, kind, number)));
         }
         devices
     }
 
-    fn of(kind: &'static str, number: usize) -> Device {
+    fn new(task: &Task, kind: &'static str, number: usize) -> Device {
         static NEXT: std::sync::atomic::AtomicU64 = std::sync::atomic::AtomicU64::new(1);
         Device {
-            name: format!("/job:localhost/replica:0/task:0/device:{kind}:{number}"),
+            name: format!("{task}/device:{kind}:{number}"),
             kind,
             // Odd multipliers spread the counter over all bits; 0 is never reached in practice.
             incarnation: NEXT
                 .fetch_add(1, std::sync::atomic::Ordering::Relaxed)
                 .wrapping_mul(0x9e37_79b9_7f4a_7c15),
             memory_limit: 256 << 20,
-            resources: Arc::default(),
+            resources: Arc::new(ResourceManager::new(&task.job)),
         }
     }
 }

@@ -6,7 +6,8 @@
 //!
 //! Calls run on the executor of the calling thread, or else on the context's. Any number of threads may use one context.
 
-use crate::device::{Device, shared_pool};
+use crate::device::{Task, shared_pool};
+use crate::eager_cluster::Membership;
 use crate::eager_device::DeviceName;
 use crate::eager_executor::Executor;
 use crate::eager_host::EagerHost;
@@ -30,7 +31,12 @@ use std::thread::ThreadId;
 pub struct EagerContext {
     pub(crate) registry: Arc<Registry>,
     pub(crate) library: Arc<FunctionLibrary>,
-    pub(crate) state: Arc<SessionState>,
+    /// Devices and what is on them; another one once the context is a task of a cluster.
+    pub(crate) state: RwLock<Arc<SessionState>>,
+    /// Whether that has happened.
+    pub(crate) joined: AtomicBool,
+    /// What the context has as a task of a cluster.
+    pub(crate) membership: Mutex<Option<Membership>>,
     /// How often each function was added.
     pub(crate) additions: Mutex<FxHashMap<String, usize>>,
     /// Functions made ready; made anew when one is removed.
@@ -61,19 +67,15 @@ impl EagerContext {
     /// `is_async`.
     pub fn new(registry: Arc<Registry>, options: &SessionOptions, is_async: bool) -> EagerContext {
         let library = Arc::new(FunctionLibrary::default());
-        let state = SessionState {
-            devices: Device::all(options.cpu_devices()),
-            added: RwLock::default(),
-            pool: shared_pool(options.intra_op_threads()),
-            branch_pool: None,
-            node_states: Mutex::default(),
-            config: options.config.clone(),
-        };
+        let pool = shared_pool(options.intra_op_threads());
+        let state = SessionState::eager(Task::default(), options.cpu_devices(), pool, &options.config);
         EagerContext {
             functions: RwLock::new(Arc::new(Functions::new(registry.clone(), library.clone()))),
             registry,
             library,
-            state: Arc::new(state),
+            state: RwLock::new(Arc::new(state)),
+            joined: AtomicBool::new(false),
+            membership: Mutex::default(),
             additions: Mutex::default(),
             ops: RwLock::default(),
             next: AtomicU64::new(1),
@@ -91,6 +93,20 @@ impl EagerContext {
 
     pub(crate) fn next_number(&self) -> u64 {
         self.next.fetch_add(1, Ordering::Relaxed)
+    }
+
+    /// The devices that there are now, and what is on them.
+    pub(crate) fn state(&self) -> Arc<SessionState> {
+        self.state.read().clone()
+    }
+
+    /// The first device, where calls run that ask for none.
+    #[inline]
+    pub fn home(&self) -> DeviceName {
+        match self.joined.load(Ordering::Acquire) {
+            false => DeviceName::host(),
+            true => DeviceName::of(&self.state.read().devices[0].name),
+        }
     }
 
     pub(crate) fn current_functions(&self) -> Arc<Functions> {
@@ -185,7 +201,7 @@ impl EagerContext {
     pub fn clear_kernels(&self) {
         self.drain();
         self.ops.write().clear();
-        self.state.node_states.lock().clear();
+        self.state().node_states.lock().clear();
     }
 
     /// A node as a call would run it. INVALID_ARGUMENT when inputs or attributes do not fit the op.
@@ -297,7 +313,7 @@ impl EagerContext {
     ) -> Result<()> {
         let child = cancellation.map(Child::of);
         let own = child.as_ref().map(|child| child.own.clone());
-        let host = EagerHost::new(self, kernel.number, device, own);
+        let host = EagerHost::new(self, &kernel.state, kernel.number, device, own);
         let tracing = self.tracing.load(Ordering::Relaxed);
         let start = tracing.then(Trace::now);
         kernel.run(&host, inputs, outputs)?;
@@ -319,14 +335,16 @@ impl EagerContext {
         types: &InputTypes,
     ) -> Result<Arc<EagerKernel>> {
         op.kernel(device, attrs, types, || {
+            let state = self.state();
+            self.check_is_there(&state, device)?;
             let node = Arc::new(self.node(op, attrs, types)?);
             let number = self.next_number();
-            let host = EagerHost::new(self, number, device, None);
+            let host = EagerHost::new(self, &state, number, device, None);
             let constants = vec![None; types.len()];
             let executable =
                 Executable::new(node.clone(), crate::device::kind_for(&node), &constants, &host)?;
             self.collect(op);
-            Ok((node, number, executable))
+            Ok((node, number, executable, state.clone()))
         })
     }
 }

@@ -6,6 +6,7 @@
 use crate::eager::EagerContext;
 use crate::eager_device::DeviceName;
 use crate::functions::Functions;
+use crate::session::SessionState;
 use crate::step::Step;
 use ff_kernels::ThreadPool;
 use ff_op::{Cancellation, FunctionHost, KernelHost, Rendezvous, ResourceManager};
@@ -17,6 +18,7 @@ use std::sync::{Arc, OnceLock};
 /// The host of one call, which outlives it.
 pub struct EagerHost<'a> {
     context: &'a EagerContext,
+    state: &'a Arc<SessionState>,
     /// Number of the kernel, which tells its state from that of others.
     kernel: u64,
     device: DeviceName,
@@ -29,15 +31,17 @@ pub struct EagerHost<'a> {
 }
 
 impl<'a> EagerHost<'a> {
-    /// The host of a call of the kernel with this number.
+    /// The host of a call, on a device in `state`, of the kernel with this number.
     pub fn new(
         context: &'a EagerContext,
+        state: &'a Arc<SessionState>,
         kernel: u64,
         device: DeviceName,
         cancellation: Option<Cancellation>,
     ) -> EagerHost<'a> {
         EagerHost {
             context,
+            state,
             kernel,
             device,
             cancellation: cancellation.map(OnceLock::from).unwrap_or_default(),
@@ -57,7 +61,7 @@ impl<'a> EagerHost<'a> {
         self.step.get_or_init(|| {
             Step::of_kernel(
                 self.step_id(),
-                self.context.state.clone(),
+                self.state.clone(),
                 self.shared_functions().clone(),
                 self.kernel,
                 (self.device, self.resources().clone()),
@@ -71,7 +75,7 @@ impl Drop for EagerHost<'_> {
     fn drop(&mut self) {
         // A step ends by itself.
         if let (Some(id), None) = (self.id.get(), self.step.get()) {
-            for device in &self.context.state.devices {
+            for device in &self.state.devices {
                 device.resources.end_step(*id);
             }
             if let Some(resources) = self.resources.get() {
@@ -83,15 +87,17 @@ impl Drop for EagerHost<'_> {
 
 impl KernelHost for EagerHost<'_> {
     fn pool(&self) -> &ThreadPool {
-        &self.context.state.pool
+        &self.state.pool
     }
 
     fn resources(&self) -> &Arc<ResourceManager> {
         if self.device == DeviceName::host() {
-            return &self.context.state.devices[0].resources;
+            return &self.state.devices[0].resources;
         }
-        self.resources
-            .get_or_init(|| self.context.resources_of(self.device))
+        self.resources.get_or_init(|| {
+            let found = self.state.resources_of(self.device.as_str());
+            found.unwrap_or_else(|| self.state.devices[0].resources.clone())
+        })
     }
 
     fn resources_elsewhere(&self, handle: &ResourceHandle) -> Option<Arc<ResourceManager>> {
@@ -99,7 +105,7 @@ impl KernelHost for EagerHost<'_> {
         if self.device.as_c().to_bytes() == handle.device.as_bytes() {
             return None;
         }
-        self.context.state.resources_of(&handle.device)
+        self.state.resources_of(&handle.device)
     }
 
     fn functions(&self) -> &dyn FunctionHost {
@@ -123,15 +129,15 @@ impl KernelHost for EagerHost<'_> {
         node: &str,
         make: &mut dyn FnMut() -> Result<Arc<dyn Any + Send + Sync>>,
     ) -> Result<Arc<dyn Any + Send + Sync>> {
-        self.context.state.node_state(self.kernel, node, make)
+        self.state.node_state(self.kernel, node, make)
     }
 
     fn config(&self) -> ConfigProto {
-        self.context.state.config.clone()
+        self.state.config.clone()
     }
 
     fn device_names(&self) -> Vec<String> {
-        let devices = self.context.state.devices.iter();
+        let devices = self.state.devices.iter();
         devices.map(|device| device.name.clone()).collect()
     }
 

@@ -7,6 +7,7 @@ use crate::eager_device::DeviceName;
 use crate::eager_host::EagerHost;
 use crate::letters::{Driving, Letter, Route};
 use crate::loops::Tag;
+use crate::session::SessionState;
 use ff_op::{Attrs, Executable, NodeInfo, OpRecord, Specialization, Value};
 use ff_proto::op_def::ArgDef;
 use ff_tensor::{DataType, Result};
@@ -48,6 +49,8 @@ pub struct EagerKernel {
     pub node: Arc<NodeInfo>,
     /// Tells its state from that of other kernels.
     pub number: u64,
+    /// The devices that the context had when it was made.
+    pub(crate) state: Arc<SessionState>,
     device: DeviceName,
     attrs: Attrs,
     types: InputTypes,
@@ -83,7 +86,7 @@ impl EagerOp {
         device: DeviceName,
         attrs: &Attrs,
         types: &InputTypes,
-        make: impl FnOnce() -> Result<(Arc<NodeInfo>, u64, Executable)>,
+        make: impl FnOnce() -> Result<(Arc<NodeInfo>, u64, Executable, Arc<SessionState>)>,
     ) -> Result<Arc<EagerKernel>> {
         let hash = hash(device, attrs, types);
         let is_it = |kernel: &&Arc<EagerKernel>| {
@@ -94,10 +97,11 @@ impl EagerOp {
         {
             return Ok(found.clone());
         }
-        let (node, number, executable) = make()?;
+        let (node, number, executable, state) = make()?;
         let made = Arc::new(EagerKernel {
             node,
             number,
+            state,
             device,
             attrs: attrs.clone(),
             types: types.clone(),
@@ -115,6 +119,11 @@ impl EagerOp {
         }
         list.push(made.clone());
         Ok(made)
+    }
+
+    /// Forgets the kernels: they are of devices that are no longer there.
+    pub(crate) fn forget_kernels(&self) {
+        self.kernels.write().clear();
     }
 }
 

@@ -6,7 +6,7 @@ use crate::eager_device::DeviceName;
 use crate::eager_kernel::EagerOp;
 use crate::functions::Functions;
 use crate::step::Trace;
-use ff_op::{CompileRequest, FunctionRef, ResourceManager};
+use ff_op::{CompileRequest, FunctionRef};
 use ff_proto::run_metadata::FunctionGraphs;
 use ff_proto::{FunctionDef, RunMetadata};
 use ff_tensor::{Result, bail, ensure, status};
@@ -16,8 +16,9 @@ use std::sync::atomic::Ordering;
 impl EagerContext {
     /// Calls `visit` with each device.
     pub fn each_device(&self, mut visit: impl FnMut(&Device)) {
-        self.state.devices.iter().for_each(&mut visit);
-        self.state.added.read().iter().for_each(&mut visit);
+        let state = self.state();
+        state.devices.iter().for_each(&mut visit);
+        state.added.read().iter().for_each(&mut visit);
     }
 
     /// Names of all devices.
@@ -27,20 +28,15 @@ impl EagerContext {
         names
     }
 
-    /// Resources of a device; those of the first for one that is not there.
-    pub(crate) fn resources_of(&self, device: DeviceName) -> Arc<ResourceManager> {
-        let found = self.state.resources_of(device.as_str());
-        found.unwrap_or_else(|| self.state.devices[0].resources.clone())
-    }
-
     /// The device that a name means: full, or in part such as `CPU:0` or `/device:CPU:0`. INVALID_ARGUMENT when there is
     /// none.
     pub fn device(&self, name: &str) -> Result<DeviceName> {
         let unknown = || status!(InvalidArgument, "{name} unknown device.");
-        if let Some(found) = crate::placement::find_device(&self.state.devices, name) {
-            return Ok(DeviceName::of(&self.state.devices[found].name));
+        let state = self.state();
+        if let Some(found) = crate::placement::find_device(&state.devices, name) {
+            return Ok(DeviceName::of(&state.devices[found].name));
         }
-        let added = self.state.added.read();
+        let added = state.added.read();
         let found = crate::placement::find_device(&added, name).ok_or_else(unknown)?;
         Ok(DeviceName::of(&added[found].name))
     }
@@ -49,7 +45,8 @@ impl EagerContext {
     /// when there is one of these already; then none is added.
     pub fn add_cpu_devices(&self, count: usize, prefix: &str) -> Result<()> {
         let present = self.device_names();
-        let mut added = self.state.added.write();
+        let state = self.state();
+        let mut added = state.added.write();
         let mut new = Vec::new();
         for number in 1..count {
             let device = Device {
@@ -159,7 +156,7 @@ impl EagerContext {
             post_optimization_graph: Some(graph.clone()),
         });
         RunMetadata {
-            step_stats: taken.map(|trace: Trace| trace.into_step_stats(&self.state.devices[0].name)),
+            step_stats: taken.map(|trace: Trace| trace.into_step_stats(&self.state().devices[0].name)),
             function_graphs: functions.collect(),
             partition_graphs: graphs,
             ..RunMetadata::default()

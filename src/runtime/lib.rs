@@ -6,9 +6,11 @@
 //! their inputs arrive, for whatever else v1 control flow allows and for partial runs.
 
 mod better_plan;
+mod coordination;
 mod dataflow;
 mod device;
 mod eager;
+mod eager_cluster;
 mod eager_device;
 mod eager_executor;
 mod eager_host;
@@ -48,8 +50,10 @@ mod waiting;
 mod watchdog;
 pub mod xplane;
 
-pub use device::{Device, plug_in_devices};
+pub use coordination::Coordination;
+pub use device::{Device, Task, plug_in_devices};
 pub use eager::EagerContext;
+pub use eager_cluster::Joining;
 pub use eager_device::DeviceName;
 pub use eager_executor::Executor;
 pub use eager_kernel::{EagerKernel, EagerOp, is_list};

@@ -4,7 +4,7 @@
 //! is fed, fetched and targeted; a miss builds one from the graph as it is then.
 
 use crate::better_plan::KeptPlan;
-use crate::device::{Device, shared_pool};
+use crate::device::{Device, Task, shared_pool};
 use crate::executor;
 use crate::functions::Functions;
 use crate::options::{SessionOptions, milliseconds};
@@ -32,6 +32,8 @@ type NodeStates = Mutex<FxHashMap<String, Arc<dyn Any + Send + Sync>>>;
 
 /// What outlives single steps: devices, threads, and state of stateful nodes.
 pub struct SessionState {
+    /// The process as the names of its devices tell it.
+    pub task: Task,
     /// Devices; the first is where nodes run that ask for none.
     pub devices: Vec<Device>,
     /// Devices that were added to an eager context later.
@@ -90,11 +92,12 @@ impl Session {
             "No session factory registered for the given session options: {{target: \"{}\"}}",
             options.target
         );
-        let devices = Device::all(options.cpu_devices());
+        let devices = Device::all(&Task::default(), options.cpu_devices());
         let pool = shared_pool(options.intra_op_threads());
         let branch_pool = options.inter_op_threads().filter(|&threads| threads != 1);
         let branch_pool = branch_pool.map(shared_pool).filter(|pool| pool.threads() > 1);
         let state = Arc::new(SessionState {
+            task: Task::default(),
             devices,
             added: RwLock::default(),
             pool,

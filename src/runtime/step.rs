@@ -1,6 +1,6 @@
 //! One step: what its kernels can reach, on each device.
 
-use crate::device::Device;
+use crate::device::{Device, Task};
 use crate::eager_device::DeviceName;
 use crate::functions::Functions;
 use crate::loop_turn::LoopTurn;
@@ -10,6 +10,7 @@ use ff_kernels::ThreadPool;
 use ff_op::{Cancellation, FunctionHost, KernelHost, NodeInfo, Rendezvous, ResourceManager};
 use ff_proto::ConfigProto;
 use ff_tensor::{ResourceHandle, Result, Status};
+use parking_lot::{Mutex, RwLock};
 use std::any::Any;
 use std::sync::{Arc, OnceLock, Weak};
 
@@ -208,6 +209,19 @@ impl KernelHost for Step {
 }
 
 impl SessionState {
+    /// The state of an eager context.
+    pub fn eager(task: Task, cpus: usize, pool: Arc<ThreadPool>, config: &ConfigProto) -> SessionState {
+        SessionState {
+            devices: Device::all(&task, cpus),
+            task,
+            added: RwLock::default(),
+            pool,
+            branch_pool: None,
+            node_states: Mutex::default(),
+            config: config.clone(),
+        }
+    }
+
     /// Resources of the device with this full name, if it is there.
     pub fn resources_of(&self, device: &str) -> Option<Arc<ResourceManager>> {
         let find = |devices: &[Device]| {

@@ -179,6 +179,8 @@ const HEADERS: &[Header] = &[
         ),
         sources: &[
             "eager_settings",
+            "eager_cluster",
+            "eager_coordination",
             "eager_executor",
             "eager_cancellation",
             "eager_op_attrs",
@@ -288,7 +290,8 @@ const HEADERS: &[Header] = &[
             "experimental",
             "file_system_plugin",
             "pluggable_device",
-            "eager_cluster",
+            "eager_collectives",
+            "eager_shapes",
         ],
         exclude: &[],
         include: &[],

@@ -72,9 +72,10 @@ TF_CAPI_EXPORT extern void TF_EnableXLACompilation(TF_SessionOptions *options, u
 TF_CAPI_EXPORT extern unsigned char TF_SetXlaEnableLazyCompilation(unsigned char enable);
 
 /**
- * Says whether the level of a session holds for processors too. Returns what was said before.
+ * Says whether the level of the process holds for processors too; what a session asks for always does. Returns what was said before.
  */
-TF_CAPI_EXPORT extern unsigned char TF_SetTfXlaCpuGlobalJit(unsigned char enable);
+TF_CAPI_EXPORT extern
+unsigned char TF_SetTfXlaCpuGlobalJit(unsigned char enable);
 
 /**
  * Sets the level for sessions that state none: a number, `single-gpu(number)` or `fusible`. Other texts are ignored.
@@ -353,8 +354,8 @@ TF_CAPI_EXPORT extern void TF_DeletePluggableDeviceLibraryHandle(TF_Library *lib
 TF_CAPI_EXPORT extern TF_Buffer *TFE_GetServerDef(const char *text_proto, TF_Status *status);
 
 /**
- * Lets collective ops talk to other processes. UNIMPLEMENTED, as there is no distributed runtime; INVALID_ARGUMENT for bytes
- * that are no `ServerDef`.
+ * Makes the context the task that a serialized `ServerDef` says, as `TFE_ContextSetServerDef` does, so that its collective
+ * ops have their group there. It has no effect on a context that is a task already.
  */
 TF_CAPI_EXPORT extern
 void TFE_EnableCollectiveOps(TFE_Context *ctx,

@@ -4,9 +4,7 @@
 use super::stage::finish;
 use super::timer::after;
 use crate::movement::Writer;
-use ff_op::{
-    AsyncKernelContext, Attrs, DEFAULT_CONTAINER, Gradient, Kernel, Monitor, Op, Outcome, ShapeContext, Value,
-};
+use ff_op::{AsyncKernelContext, Attrs, Gradient, Kernel, Monitor, Op, Outcome, ShapeContext, Value};
 use ff_tensor::{PartialShape, Result, Shape, Tensor, dim, ensure, status};
 use std::any::Any;
 use std::collections::HashMap;
@@ -72,10 +70,7 @@ fn batch_shape(context: &mut ShapeContext) -> Result<()> {
 /// The node's resource, made on first use.
 fn resource<T: Any + Send + Sync>(context: &AsyncKernelContext, make: impl FnOnce() -> T) -> Result<Arc<T>> {
     let attrs = &context.node.attrs;
-    let container = match attrs.string("container")? {
-        "" => DEFAULT_CONTAINER,
-        container => container,
-    };
+    let container = attrs.string("container")?;
     let name = match attrs.string("shared_name")? {
         "" => context.node.name.as_str(),
         name => name,

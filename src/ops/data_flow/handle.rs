@@ -1,7 +1,7 @@
 //! Handles of this folder's resources: resource tensors in the newer ops; in the first versions references to a vector of
 //! container and name.
 
-use ff_op::{AsyncKernelContext, DEFAULT_CONTAINER, KernelContext, KernelHost, RefVariable, Value};
+use ff_op::{AsyncKernelContext, KernelContext, KernelHost, RefVariable, Value};
 use ff_tensor::{DataType, HandleInfo, ResourceHandle, Result, Shape, TString, Tensor, bail, status};
 use std::any::Any;
 use std::sync::Arc;
@@ -21,10 +21,7 @@ impl Place {
     pub fn of(context: &KernelContext) -> Result<Place> {
         let attrs = context.attrs();
         let shared = attrs.string("shared_name")?;
-        let container = match attrs.string("container")? {
-            "" => DEFAULT_CONTAINER,
-            container => container,
-        };
+        let container = context.resources().container(attrs.string("container")?);
         let node = &context.node().name;
         let (name, shown) = match shared {
             "" => (node.clone(), ff_op::unique_resource_name(node)),

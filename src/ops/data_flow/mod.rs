@@ -3,6 +3,7 @@
 mod accumulator;
 mod barrier;
 mod batch;
+mod collective;
 mod handle;
 mod map_stage;
 mod mutex;
@@ -43,6 +44,7 @@ pub static OPS: &[&[&Op]] = &[
     accumulator::OPS,
     barrier::OPS,
     batch::OPS,
+    collective::OPS,
     map_stage::OPS,
     mutex::OPS,
     optional::OPS,

@@ -229,11 +229,8 @@ fn named_by(
     } else {
         shared
     };
-    let container = match attrs.string("container")? {
-        "" => DEFAULT_CONTAINER,
-        container => container,
-    };
     let resources = context.resources().clone();
+    let container = resources.container(attrs.string("container")?);
     let table = resources.find_or_create(container, name, || make(context, container, name))?;
     let (key, value) = (attrs.dtype("key_dtype")?, attrs.dtype("value_dtype")?);
     ensure!(

@@ -140,12 +140,7 @@ fn make_handle(context: &mut KernelContext) -> Result<()> {
     } else {
         shared
     };
-    let container = attrs.string("container")?;
-    let container = if container.is_empty() {
-        ff_op::DEFAULT_CONTAINER
-    } else {
-        container
-    };
+    let container = context.resources().container(attrs.string("container")?);
     let handle = ResourceHandle::new(HandleInfo {
         device: context.host().device_name().to_string(),
         container: container.to_string(),

@@ -136,7 +136,14 @@ TF_CAPI_EXPORT extern
 TFE_ContextDevicePlacementPolicy TFE_ContextGetDevicePlacementPolicy(TFE_Context *ctx);
 
 /**
- * Makes the context part of a cluster. UNIMPLEMENTED; INVALID_ARGUMENT for bytes that are no `ServerDef`.
+ * Makes the context the task that a serialized `ServerDef` of `proto_len` bytes says, of a cluster that has no other. Its
+ * devices are then called `/job:J/replica:R/task:T/device:CPU:0` and so on, as many as `default_session_config` says, and
+ * the job is the container of resources that name none. Functions stay; resources go, unless the context was this task with
+ * this configuration already. Waits for calls that are queued. No port is opened. `keep_alive_secs` has no meaning here.
+ *
+ * INVALID_ARGUMENT for other bytes, for names or addresses that cannot be, and for jobs of one name; NOT_FOUND for a
+ * protocol other than `grpc`; INTERNAL when the task is not in the cluster; UNIMPLEMENTED when others are, which needs a
+ * distributed runtime.
  */
 TF_CAPI_EXPORT extern
 void TFE_ContextSetServerDef(TFE_Context *ctx,

@@ -230,7 +230,7 @@ extern "C" {
 TF_CAPI_EXPORT extern void TFE_ContextOptionsSetTfrt(TFE_ContextOptions *options, bool use_tfrt);
 
 /**
- * The number of the context among those of a cluster; 0, as there is no cluster.
+ * The number of the context among those of its cluster; 0 without a cluster. It changes with the cluster.
  */
 TF_CAPI_EXPORT extern uint64_t TFE_GetContextId(TFE_Context *ctx);
 
@@ -323,8 +323,46 @@ void TFE_ContextGetGraphDebugInfo(TFE_Context *ctx,
 TF_CAPI_EXPORT extern TF_Function *TFE_ContextGetFunction(TFE_Context *ctx, const char *name, TF_Status *status);
 
 /**
- * Changes the cluster that the context is part of. UNIMPLEMENTED, as there is no distributed runtime; INVALID_ARGUMENT for
- * bytes that are no `ServerDef`.
+ * As `TFE_ContextSetServerDef`: there is nobody to wait for.
+ */
+TF_CAPI_EXPORT extern
+void TFE_ContextSetServerDefWithTimeout(TFE_Context *ctx,
+                                        int keep_alive_secs,
+                                        const void *proto,
+                                        size_t proto_len,
+                                        int64_t init_timeout_in_ms,
+                                        TF_Status *status,
+                                        bool clear_existing_contexts);
+
+/**
+ * As `TFE_ContextSetServerDef`: there is nobody to wait for, or to ask again.
+ */
+TF_CAPI_EXPORT extern
+void TFE_ContextSetServerDefWithTimeoutAndRetries(TFE_Context *ctx,
+                                                  int keep_alive_secs,
+                                                  const void *proto,
+                                                  size_t proto_len,
+                                                  int64_t init_timeout_in_ms,
+                                                  int retries,
+                                                  TF_Status *status,
+                                                  bool clear_existing_contexts);
+
+/**
+ * As `TFE_ContextSetServerDef`, for ops on the devices of this process alone.
+ */
+TF_CAPI_EXPORT extern
+void TFE_InitializeLocalOnlyContext(TFE_Context *ctx,
+                                    int keep_alive_secs,
+                                    const void *proto,
+                                    size_t proto_len,
+                                    TF_Status *status);
+
+/**
+ * Tells the context of a change of its cluster, which has this one task before and after: devices and what is on them
+ * stay.
+ *
+ * INVALID_ARGUMENT for bytes that are no `ServerDef`, or when the context's task is not in the cluster; FAILED_PRECONDITION
+ * when the context is not part of one; UNIMPLEMENTED when there are other tasks, which needs a distributed runtime.
  */
 TF_CAPI_EXPORT extern
 void TFE_ContextUpdateServerDef(TFE_Context *ctx,
@@ -345,53 +383,28 @@ void TFE_ContextUpdateServerDefWithTimeout(TFE_Context *ctx,
                                            TF_Status *status);
 
 /**
- * As `TFE_ContextSetServerDef`.
+ * Whether a task of the cluster, such as `/job:worker/replica:0/task:0`, answers. INVALID_ARGUMENT for one that is not in
+ * the cluster.
  */
 TF_CAPI_EXPORT extern
-void TFE_ContextSetServerDefWithTimeout(TFE_Context *ctx,
-                                        int keep_alive_secs,
-                                        const void *proto,
-                                        size_t proto_len,
-                                        int64_t init_timeout_in_ms,
-                                        TF_Status *status,
-                                        bool clear_existing_contexts);
+bool TFE_ContextCheckAlive(TFE_Context *ctx,
+                           const char *worker_name,
+                           TF_Status *status);
 
 /**
- * As `TFE_ContextSetServerDef`.
+ * Shares a value under a key, a path such as `folder/name`. ALREADY_EXISTS when the key has one; FAILED_PRECONDITION without
+ * a coordination service.
  */
 TF_CAPI_EXPORT extern
-void TFE_ContextSetServerDefWithTimeoutAndRetries(TFE_Context *ctx,
-                                                  int keep_alive_secs,
-                                                  const void *proto,
-                                                  size_t proto_len,
-                                                  int64_t init_timeout_in_ms,
-                                                  int retries,
-                                                  TF_Status *status,
-                                                  bool clear_existing_contexts);
+void TFE_InsertConfigKeyValue(TFE_Context *ctx,
+                              const char *key,
+                              const char *value,
+                              TF_Status *status);
 
 /**
- * Makes the context ready for functions on the devices of this process alone. UNIMPLEMENTED, as there is no distributed
- * runtime; INVALID_ARGUMENT for bytes that are no `ServerDef`.
- */
-TF_CAPI_EXPORT extern
-void TFE_InitializeLocalOnlyContext(TFE_Context *ctx,
-                                    int keep_alive_secs,
-                                    const void *proto,
-                                    size_t proto_len,
-                                    TF_Status *status);
-
-/**
- * Whether a process of the cluster answers. UNIMPLEMENTED, as there is no distributed runtime.
- */
-TF_CAPI_EXPORT extern bool TFE_ContextCheckAlive(TFE_Context *ctx, const char *worker_name, TF_Status *status);
-
-/**
- * Shares a value with the processes of a cluster. FAILED_PRECONDITION, as there is no cluster.
- */
-TF_CAPI_EXPORT extern void TFE_InsertConfigKeyValue(TFE_Context *ctx, const char *key, const char *value, TF_Status *status);
-
-/**
- * Waits for a value that a process of a cluster shares. FAILED_PRECONDITION, as there is no cluster.
+ * Fills `value_buf` with the value of a key, once there is one: waits for so many milliseconds, without end if there are
+ * none. DEADLINE_EXCEEDED when there still is no value; CANCELLED when the cluster is replaced meanwhile; FAILED_PRECONDITION without
+ * a coordination service; INVALID_ARGUMENT unless the buffer is empty.
  */
 TF_CAPI_EXPORT extern
 void TFE_GetConfigKeyValue(TFE_Context *ctx,
@@ -401,12 +414,14 @@ void TFE_GetConfigKeyValue(TFE_Context *ctx,
                            TF_Status *status);
 
 /**
- * Takes a value back. FAILED_PRECONDITION, as there is no cluster.
+ * Takes back the value of a key, and those of keys below it. Fine when there are none. FAILED_PRECONDITION without a
+ * coordination service.
  */
 TF_CAPI_EXPORT extern void TFE_DeleteConfigKeyValue(TFE_Context *ctx, const char *key, TF_Status *status);
 
 /**
- * Tells the processes of a cluster of an error. FAILED_PRECONDITION, as there is no cluster.
+ * Tells the cluster that this task has failed. FAILED_PRECONDITION when that was said before, or without a coordination
+ * service.
  */
 TF_CAPI_EXPORT extern
 void TFE_ReportErrorToCluster(TFE_Context *ctx,
@@ -415,7 +430,9 @@ void TFE_ReportErrorToCluster(TFE_Context *ctx,
                               TF_Status *status);
 
 /**
- * Asks for the states of the processes of a cluster. FAILED_PRECONDITION, as there is no cluster.
+ * Puts the error that a task has reported, or OK, into `states`, a `TF_Status`. `tasks` holds the task: a serialized
+ * `CoordinatedTask`. INVALID_ARGUMENT for other bytes, or a task that is not in the cluster; FAILED_PRECONDITION without a
+ * coordination service.
  */
 TF_CAPI_EXPORT extern
 void TFE_GetTaskStates(TFE_Context *ctx,
@@ -424,7 +441,8 @@ void TFE_GetTaskStates(TFE_Context *ctx,
                        TF_Status *status);
 
 /**
- * Waits until all processes of a cluster wait. FAILED_PRECONDITION, as there is no cluster.
+ * Waits until all tasks of the cluster wait at this barrier: there is one, so it goes on at once. FAILED_PRECONDITION after it
+ * has reported an error, or without a coordination service.
  */
 TF_CAPI_EXPORT extern
 void TFE_WaitAtBarrier(TFE_Context *ctx,

@@ -51,7 +51,7 @@ fn extents(context: &KernelContext) -> Result<(usize, usize, usize)> {
     Ok((a[0] as usize, a[1] as usize, b[1] as usize))
 }
 
-/// Sums of products of integers less their zero points.
+/// Sums of products of integers less their zero points, modulo 2^32.
 fn sums(
     (rows, terms, columns): (usize, usize, usize),
     a: &[i64],
@@ -62,10 +62,11 @@ fn sums(
     let mut sums: Vec<i64> = zeros(rows * columns)?;
     for i in 0..rows {
         for t in 0..terms {
-            let x = a[i * terms + t] - zero;
+            let x = a[i * terms + t].wrapping_sub(zero);
             for (j, sum) in sums[i * columns..(i + 1) * columns].iter_mut().enumerate() {
                 let at = t * columns + j;
-                *sum += x * (b[at] - scales.zeros[scales.at(at)]);
+                let y = b[at] - scales.zeros[scales.at(at)];
+                *sum = i64::from(sum.wrapping_add(x.wrapping_mul(y)) as i32);
             }
         }
     }

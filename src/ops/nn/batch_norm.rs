@@ -233,7 +233,7 @@ fn grad_shape(context: &mut ShapeContext) -> Result<()> {
     let x = context.input(1).merge(&context.input(0))?;
     let rank = x.rank().unwrap_or(4);
     ensure!(
-        (4..=5).contains(&rank),
+        rank == 4 || (rank == 5 && is_v3(context.node())),
         InvalidArgument,
         "Shape must be rank 4 but is rank {rank}"
     );
@@ -296,6 +296,8 @@ fn lower_grad(context: &mut LowerContext) -> Result<()> {
 }
 
 crate::op_cases! {
+    volumes_in_the_first_version: Case::op("FusedBatchNormGrad").inputs([cycle(DataType::FLOAT, &[1, 1, 1, 1, 1]), cycle(DataType::FLOAT, &[1, 1, 1, 1, 1])])
+        .inputs([vector(&[1.0f32]), vector(&[7.0f32]), vector(&[21.0f32])]).fails(Code::InvalidArgument);
     inference: family(&["FusedBatchNormV3"], &[DataType::FLOAT, DataType::HALF, DataType::BFLOAT16], |op, dtype| {
         let row = |values: &[f64]| numbers(DataType::FLOAT, &[2], values);
         Case::op(op).inputs([cycle(dtype, &[2, 2, 2, 2]), row(&[1.0, 2.0]), row(&[0.5, -1.0]), row(&[3.0, 2.0]), row(&[4.0, 2.0])])

@@ -36,6 +36,7 @@ from diff_deliberate import Found
 
 TOLERANCE = {tf.float32: 1e-5, tf.float64: 1e-11, tf.float16: 4e-3, tf.bfloat16: 3e-2, tf.complex64: 1e-5, tf.complex128: 1e-11}
 SECONDS_PER_CASE = 20
+INVALID_ARGUMENT = 3
 # Bytes that a child may have; the reference's libraries alone take much of theirs.
 MEMORY = {"ours": 4 << 30, "theirs": 12 << 30}
 
@@ -170,7 +171,12 @@ class Judge:
         theirs = self.theirs.ask(line)
         ours = self.ours.ask(line)
         kind, differ = difference(ours, theirs)
-        return Found(case, kind, ours, theirs, differ)
+        found = Found(case, kind, ours, theirs, differ)
+        if kind and ours[0] == INVALID_ARGUMENT and not case.shaped and not case.constant:
+            known = case.copy()
+            known.shaped = True
+            found.refused_with_shapes = self.theirs.ask(diff_cases.line_of(known))[0] == INVALID_ARGUMENT
+        return found
 
     def alone(self, found):
         """The same difference in the last node of a chain alone, with what the nodes before it give; where there is one."""

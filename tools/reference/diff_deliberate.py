@@ -4,7 +4,7 @@ A line of it is `OP KIND if CONDITION and CONDITION: why ours is right, or no ma
 may be left out. They speak of the inputs and attributes of the last node of a case, and of the outcomes:
 
     double, half, integer, complex, float        an input has such a type (float: of single precision)
-    nan, infinite, zero, negative, empty         an input has such an element; or no elements
+    nan, infinite, zero, negative, huge, empty   an input has such an element (huge: beyond 32 bits); or no elements
     binary                                       an input has a string that is not UTF-8
     constants, placeholders                      what inputs are
     rank N                                       an input has this rank
@@ -13,6 +13,7 @@ may be left out. They speak of the inputs and attributes of the last node of a c
     by one                                       whole numbers differ by one at most
     but for signs                                absolute values agree
     but for order                                the values are the same ones in another order
+    shapes                                       the reference's shape function refuses the inputs where shapes are known before
     says TEXT                                    the reference's message has this text
     not CONDITION
 """
@@ -56,6 +57,7 @@ OF_INPUTS = {
     "infinite": lambda value: np.isinf(number(value)).any(),
     "zero": lambda value: (number(value) == 0).any(),
     "negative": lambda value: (np.real(number(value)) < 0).any(),
+    "huge": lambda value: bool((np.abs(np.real(number(value)).astype(np.float64)) > 2.0**31).any()),
     "empty": lambda value: not value.size,
     "binary": lambda value: not is_text(value),
 }
@@ -102,6 +104,7 @@ class Found:
     ours: tuple
     theirs: tuple
     differ: list
+    refused_with_shapes: bool = False
 
     def holds(self, condition):
         """Whether a condition of the list holds."""
@@ -115,6 +118,8 @@ class Found:
             return all(OF_OUTPUTS[condition](self.ours[1][at], self.theirs[1][at]) for at in self.differ)
         if condition in ("constants", "placeholders"):
             return self.case.constant == (condition == "constants")
+        if condition == "shapes":
+            return self.refused_with_shapes
         word, _, rest = condition.partition(" ")
         if word == "rank":
             return any(value.ndim == int(rest) for value in inputs)

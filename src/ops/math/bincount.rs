@@ -1,6 +1,7 @@
 //! Counting values into bins: `Bincount` and its dense, sparse and ragged forms, `HistogramFixedWidth`.
 
 use super::number::Number;
+use crate::sparse::Sparse;
 use crate::wide;
 use ff_op::{Gradient, Kernel, KernelContext, Op, ShapeContext};
 use ff_tensor::{DataType, Element, PartialShape, Result, Shape, Tensor, dim, ensure};
@@ -204,28 +205,15 @@ fn sparse_shape(context: &mut ShapeContext) -> Result<()> {
 }
 
 fn sparse(context: &mut KernelContext) -> Result<()> {
-    let (indices, values) = (context.input_i64s(0)?, context.input_i64s(1)?);
+    let counted = Sparse::read(context, 0)?;
+    counted.check_bounds()?;
+    let values = counted.values.to_i64_vec()?;
     let bins = context.input_i64(3)?;
     let shape = context.output_shape(0)?.clone();
-    let rank = context.input(2)?.num_elements();
-    let limit = context.input_i64s(2)?[0];
-    ensure!(
-        indices.len() == values.len() * rank,
-        InvalidArgument,
-        "Number of values must match first dimension of indices. Got {} values, indices shape: {}",
-        values.len(),
-        context.input(0)?.shape()
-    );
-    let mut rows = wide::zeros(values.len())?;
-    if rank == 2 {
-        for (row, index) in rows.iter_mut().zip(indices.chunks_exact(2)) {
-            ensure!(
-                (0..limit).contains(&index[0]),
-                InvalidArgument,
-                "Index out of bound. `batch` ({}) must be less than the dimension size ({limit}).",
-                index[0]
-            );
-            *row = index[0] as usize;
+    let mut rows: Vec<usize> = wide::zeros(values.len())?;
+    if counted.rank() == 2 {
+        for (number, row) in rows.iter_mut().enumerate() {
+            *row = counted.place(number)[0] as usize;
         }
     }
     let binary = context.attrs().bool("binary_output")?;
@@ -344,6 +332,7 @@ crate::op_cases! {
         .inputs([vector(&[0i64, 1, 2]), vector(&[1, 2]), scalar(3), scalar(2.0f32)]).gives(t(&[2, 3], &[0.0f32, 1.0, 0.0, 0.0, 0.0, 1.0]));
     weights_of_another_shape: Case::op("DenseBincount").inputs([t(&[1, 1], &[1]), scalar(3), t(&[1, 1, 1], &[1.0f32])]).fails(Code::InvalidArgument);
     no_range_for_many_bins: Case::op("HistogramFixedWidth").inputs([vector::<f32>(&[]), vector(&[0.0f32, 0.0]), scalar(i32::MAX)]).fails(Code::InvalidArgument);
+    sparse_beyond_its_extent: Case::op("SparseBincount").inputs([t(&[1, 1], &[3i64]), vector(&[1]), vector(&[3i64]), scalar(5), vector::<f32>(&[])]).fails(Code::InvalidArgument);
     ragged_without_rows: Case::op("RaggedBincount").inputs([vector::<i64>(&[]), vector(&[1]), scalar(3), vector::<f32>(&[])]).fails(Code::InvalidArgument);
     counts: Case::op("Bincount").inputs([vector(&[1, 1, 0, 7, 3]), scalar(4), vector::<i32>(&[])]).gives(vector(&[1, 2, 0, 1]));
     weighted: family(&["Bincount"], COUNTED, |op, dtype| {

@@ -1,18 +1,19 @@
 """Random graphs of ops through both libraries; what differs is made small and written as a row of `op_cases!`.
 
     FERROFLOW_REFERENCE=.. cargo xtask diff [--seconds N] [--seed N] [--ops PATTERN] [--graphs SHARE]
-        [--changes PATTERN]
+        [--changes PATTERN] [--edges]
 
 Cases come from the library's own (the dump of the unit tests), with small changes of values, shapes, types and attributes
-(diff_cases.py); a share of them are chains of ops. Either library runs in a child, which is started again when an
+(diff_cases.py); a share of them are chains of ops. With --edges, cases
+are all edges of ops in turn (diff_edges.py). Either library runs in a child, which is started again when an
 input brings it down or takes too long. Codes, shapes, types and values are compared; each kind of difference of an op is
-shrunk and printed once. Kinds that are on purpose stand in diff_deliberate.txt: `Op kind: reason`, with patterns.
+shrunk and printed once. What is on purpose stands in diff_deliberate.txt (diff_deliberate.py says how).
 """
 
 import argparse
+import itertools
 import fnmatch
 import os
-import pathlib
 import random
 import resource
 import select
@@ -28,10 +29,14 @@ import tensorflow as tf
 from tensorflow.core.framework import graph_pb2, tensor_pb2
 
 import diff_cases
+import diff_deliberate
+import diff_edges
 import diff_rows
+from diff_deliberate import Found
 
 TOLERANCE = {tf.float32: 1e-5, tf.float64: 1e-11, tf.float16: 4e-3, tf.bfloat16: 3e-2, tf.complex64: 1e-5, tf.complex128: 1e-11}
 SECONDS_PER_CASE = 20
+INVALID_ARGUMENT = 3
 # Bytes that a child may have; the reference's libraries alone take much of theirs.
 MEMORY = {"ours": 4 << 30, "theirs": 12 << 30}
 
@@ -65,8 +70,8 @@ def serve():
     for line in sys.stdin:
         try:
             text = "ok\t" + ",".join(answer(line))
-        except ValueError as error:
-            text = "3\t" + str(error)
+        except ValueError as error:  # Errors of shape functions; and what is too large for the Python layer.
+            text = f"{'skip' if 'larger than 2GB' in str(error) else 3}\t{error}"
         except tf.errors.OpError as error:
             # A type that it has no kernel for is no difference: ours may.
             missing = "No OpKernel was registered" in error.message or "has constraint on attr" in error.message
@@ -137,17 +142,19 @@ def values_differ(ours, theirs):
 
 
 def difference(ours, theirs):
-    """The kind of difference between two outcomes; None where there is none."""
+    """The kind of difference between two outcomes, None where there is none, and the places of the outputs that differ."""
     if "skip" in (ours[0], theirs[0]):
-        return None
-    if ours[0] != theirs[0]:
+        return None, []
+    failed = "panic" if ours == (13, "panic") else ours[0]
+    if failed != theirs[0] or failed in ("ended", "slow"):
         name = lambda code: "ok" if code == 0 else diff_rows.CODES.get(code, str(code))
-        return f"{name(ours[0])}/{name(theirs[0])}"
-    if ours[0] != 0:
-        return None
+        return f"{name(failed)}/{name(theirs[0])}", []
+    if failed != 0:
+        return None, []
     if len(ours[1]) != len(theirs[1]):
-        return "count"
-    return next((kind for kind in map(values_differ, ours[1], theirs[1]) if kind), None)
+        return "count", []
+    kinds = list(map(values_differ, ours[1], theirs[1]))
+    return next((kind for kind in kinds if kind), None), [at for at, kind in enumerate(kinds) if kind]
 
 
 class Judge:
@@ -156,14 +163,40 @@ class Judge:
         self.theirs = Child([sys.executable, __file__, "--serve"], MEMORY["theirs"])
 
     def judge(self, case):
-        """(kind of difference, our outcome, the reference's)."""
+        """What is found of a case; without outcomes where it cannot be written."""
         try:
             line = diff_cases.line_of(case)
         except (ValueError, TypeError, OverflowError):
-            return None, None, None
+            return Found(case, None, None, None, [])
         theirs = self.theirs.ask(line)
         ours = self.ours.ask(line)
-        return difference(ours, theirs), ours, theirs
+        kind, differ = difference(ours, theirs)
+        found = Found(case, kind, ours, theirs, differ)
+        if kind and ours[0] == INVALID_ARGUMENT and not case.shaped and not case.constant:
+            known = case.copy()
+            known.shaped = True
+            found.refused_with_shapes = self.theirs.ask(diff_cases.line_of(known))[0] == INVALID_ARGUMENT
+        return found
+
+    def alone(self, found):
+        """The same difference in the last node of a chain alone, with what the nodes before it give; where there is one."""
+        if len(found.case.nodes) == 1:
+            return found
+        case = found.case.copy()
+        node = case.nodes.pop()
+        before = self.judge(case)
+        if before.kind or not before.ours or before.ours[0] != 0:
+            return found
+        last, values = case.nodes[-1].name, {}
+        for place, name in enumerate(list(node.input)):
+            if name.startswith(last + ":"):
+                index = int(name[len(last) + 1:])
+                name = node.input[place] = f"output{index}"
+                values[name] = before.ours[1][index]
+            else:
+                values[name] = found.case.values[name]
+        again = self.judge(diff_cases.Case([node], values, case.constant, case.shaped))
+        return again if again.kind == found.kind else found
 
 
 # Making a case small.
@@ -225,29 +258,23 @@ def smaller(case):
         yield less
 
 
-def shrunk(judge, case, kind, seconds=10):
-    """A smaller case with the same kind of difference, and both outcomes. Starting the reference again is slow, so
-    what ends its process is left as it is."""
-    outcomes, again, end = judge.judge(case)[1:], True, time.time() + seconds
-    while again and "ended" not in kind and "slow" not in kind:
+def shrunk(judge, found, is_deliberate, seconds=10):
+    """The same kind of difference in a smaller case. Starting the reference again is slow, so what ends its process is
+    left as it is."""
+    again, end = True, time.time() + seconds
+    while again and "ended" not in found.kind and "slow" not in found.kind:
         again = False
-        for less in smaller(case):
+        for less in smaller(found.case):
             if time.time() > end:
                 break
-            found, ours, theirs = judge.judge(less)
-            if found == kind:
-                case, outcomes, again = less, (ours, theirs), True
+            smaller_one = judge.judge(less)
+            if smaller_one.kind == found.kind and not is_deliberate(smaller_one):
+                found, again = smaller_one, True
                 break
-    return case, outcomes
+    return found
 
 
 # The run.
-
-def read_deliberate():
-    path = pathlib.Path(__file__).parent / "diff_deliberate.txt"
-    lines = path.read_text().splitlines() if path.exists() else []
-    return [line.split(": ", 1)[0] for line in lines if line and not line.startswith("#")]
-
 
 def short(outcome):
     code, rest = outcome
@@ -257,12 +284,12 @@ def short(outcome):
 def next_case(rng, judge, seeds, names, share, changes):
     case = diff_cases.changed(rng, rng.choice(seeds[rng.choice(names)]), changes)
     while rng.random() < share and len(case.nodes) < 4:
-        kind, ours, _ = judge.judge(case)
-        if kind or ours is None or ours[0] != 0 or not ours[1]:
+        found = judge.judge(case)
+        if found.kind or found.ours is None or found.ours[0] != 0 or not found.ours[1]:
             break
         longer = None
         for _ in range(8):
-            longer = longer or diff_cases.chained(rng, case, ours[1], rng.choice(seeds[rng.choice(names)]))
+            longer = longer or diff_cases.chained(rng, case, found.ours[1], rng.choice(seeds[rng.choice(names)]))
         if longer is None:
             break
         case = longer
@@ -278,38 +305,44 @@ def main():
     parser.add_argument("--ops", default="*")
     parser.add_argument("--graphs", type=float, default=0.2)
     parser.add_argument("--changes", default="*")
+    parser.add_argument("--edges", action="store_true")
     options = parser.parse_args()
     seed = options.seed if options.seed is not None else int(time.time())
-    rng, patterns = random.Random(seed), read_deliberate()
+    rng, entries = random.Random(seed), diff_deliberate.read()
+    is_deliberate = lambda found: any(entry.fits(found) for entry in entries)
     seeds = diff_cases.read_seeds(options.dump)
     names = sorted(name for name in seeds if any(fnmatch.fnmatch(name, part) for part in options.ops.split(",")))
     changes = [change for change in diff_cases.CHANGES if fnmatch.fnmatch(change.__name__, "change_" + options.changes)]
-    judge, seen, end = Judge(options.ours), {}, time.time() + options.seconds
+    judge, seen, deliberate, end = Judge(options.ours), {}, set(), time.time() + options.seconds
     print(f"seed {seed}: {len(names)} ops", flush=True)
     count = agreed = 0
     ends = {}
-    while time.time() < end:
-        case = next_case(rng, judge, seeds, names, options.graphs, changes)
+    random_cases = (next_case(rng, judge, seeds, names, options.graphs, changes) for _ in itertools.count())
+    for case in diff_edges.all_edges(rng, seeds, names) if options.edges else random_cases:
+        if time.time() > end:
+            break
         if ends.get(case.nodes[-1].op, 0) > 2:
             continue
-        kind, ours, theirs = judge.judge(case)
+        found = judge.judge(case)
         count += 1
-        if theirs and theirs[0] in ("ended", "slow"):
+        if found.theirs and found.theirs[0] in ("ended", "slow"):
             ends[case.nodes[-1].op] = ends.get(case.nodes[-1].op, 0) + 1
-        agreed += bool(ours and theirs and ours[0] == theirs[0] == 0)
-        if not kind:
+        agreed += bool(found.ours and found.theirs and found.ours[0] == found.theirs[0] == 0)
+        if not found.kind:
             continue
-        key = (case.nodes[-1].op, kind)
+        found = judge.alone(found)
+        key = (found.case.nodes[-1].op, found.kind)
+        if is_deliberate(found):
+            deliberate.add(key)
+            continue
         seen[key] = seen.get(key, 0) + 1
-        if seen[key] > 1 or any(fnmatch.fnmatch(" ".join(key), pattern) for pattern in patterns):
+        if seen[key] > 1:
             continue
-        case, (ours, theirs) = shrunk(judge, case, kind)
-        print(f"\n{case.nodes[-1].op} {kind}: ours {short(ours)} | the reference {short(theirs)}")
-        print("    " + diff_rows.row(case, theirs), flush=True)
-    print(f"{count} cases, {agreed} of them without an error, {len(seen)} kinds of difference")
+        found = shrunk(judge, found, is_deliberate)
+        print(f"\n{key[0]} {key[1]}: ours {short(found.ours)} | the reference {short(found.theirs)}")
+        print("    " + diff_rows.row(found.case, found.theirs), flush=True)
+    print(f"{count} cases, {agreed} of them without an error, {len(seen)} kinds of difference, {len(deliberate)} on purpose")
 
 
-if sys.argv[1:2] == ["--serve"]:
-    serve()
-else:
-    main()
+if __name__ == "__main__":
+    serve() if sys.argv[1:2] == ["--serve"] else main()

@@ -438,6 +438,24 @@ pub fn complex_log1p(z: Complex128) -> Complex128 {
     Complex128::new(real, z.im.atan2(1.0 + z.re))
 }
 
+/// `1 / z`, with the limits of C's division: zero of what is infinite, infinite of zero.
+pub fn complex_reciprocal(z: Complex128) -> Complex128 {
+    if z.re == 0.0 && z.im == 0.0 {
+        return Complex128::new(f64::INFINITY.copysign(z.re), f64::NAN);
+    }
+    if z.re.is_infinite() || z.im.is_infinite() {
+        return Complex128::new(0.0_f64.copysign(z.re), 0.0_f64.copysign(-z.im));
+    }
+    complex_divide(Complex128::new(1.0, 0.0), z)
+}
+
+/// `a / b`, without overflow where `b` is large.
+pub fn complex_divide(a: Complex128, b: Complex128) -> Complex128 {
+    let scale = b.re.abs().max(b.im.abs());
+    let scaled = b / scale;
+    a * scaled.conj() / scaled.norm_sqr() / scale
+}
+
 /// `z / |z|`; zero for zero.
 pub fn complex_sign(z: Complex128) -> Complex128 {
     let norm = z.re.hypot(z.im);

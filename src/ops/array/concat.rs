@@ -161,6 +161,12 @@ fn lower(context: &mut LowerContext) -> Result<()> {
 
 /// For each input shape, where its part starts in the whole.
 fn offsets(context: &mut KernelContext) -> Result<()> {
+    ensure!(
+        context.input(0)?.rank() == 0,
+        InvalidArgument,
+        "Concat dim tensor should be a scalar integer, but got shape {}",
+        context.input(0)?.shape()
+    );
     let axis = context.input_i64(0)?;
     let rank = context.input(1)?.num_elements();
     let axis = place(axis, rank)?;
@@ -250,6 +256,7 @@ fn gradient(context: &mut GradientContext) -> Result<()> {
 }
 
 crate::op_cases! {
+    offsets_by_vector: Case::op("ConcatOffset").inputs([vector(&[1]), vector(&[2, 1]), vector(&[2, 4])]).fails(Code::InvalidArgument);
     offsets_of_matrices: Case::op("ConcatOffset").inputs([scalar(0), t(&[1, 2], &[1, 2]), t(&[1, 2], &[1, 2])]).attr("N", 2i64).fails(Code::InvalidArgument);
     offsets: Case::op("ConcatOffset").inputs([scalar(1), vector(&[2, 3]), vector(&[2, 4])]);
     offsets_misfit: Case::op("ConcatOffset").inputs([scalar(1), vector(&[2, 3]), vector(&[3, 4])]).fails(Code::InvalidArgument);

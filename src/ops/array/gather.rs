@@ -135,7 +135,12 @@ fn gather(context: &mut KernelContext, axis: usize, batch: usize) -> Result<()> 
     let outer = product(&params.dims()[batch..axis]);
     let (extent, inner) = (params.dims()[axis], product(&params.dims()[axis + 1..]));
     let per_batch = indices.len() / batches.max(1);
-    if let Some(position) = indices.iter().position(|index| !(0..extent).contains(index)) {
+    // Indices that nothing is taken from are not looked at.
+    let bad = indices
+        .iter()
+        .position(|index| !(0..extent).contains(index))
+        .filter(|_| shape.num_elements() > 0);
+    if let Some(position) = bad {
         ff_tensor::bail!(
             InvalidArgument,
             "indices{} = {} is not in [0, {extent})",
@@ -453,6 +458,10 @@ fn stitch(context: &mut KernelContext) -> Result<()> {
 }
 
 crate::op_cases! {
+    outside_of_empty_slices: family(&["GatherV2"], &[DataType::FLOAT, DataType::INT32], |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[2, 0], &[]), vector(&[9]), scalar(0)]).gives(numbers(dtype, &[1, 0], &[]))
+    });
+    outside_of_no_slices: Case::op("GatherV2").inputs([t::<f32>(&[0, 3], &[]), vector(&[9]), scalar(1)]).gives(t::<f32>(&[0, 1], &[]));
     places_ignored: Case::op("GatherNd").inputs([vector(&[3.0f32, 4.0]), t(&[2, 1], &[5, 0])]).attr("bad_indices_policy", "IGNORE")
         .gives(vector(&[0.0f32, 3.0])).without_gradient();
     stitched: family(&["DynamicStitch", "ParallelDynamicStitch"], &[DataType::FLOAT, DataType::STRING, DataType::INT8], |op, dtype| {

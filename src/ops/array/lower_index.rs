@@ -25,9 +25,14 @@ pub fn gather_v2(context: &mut LowerContext) -> Result<()> {
 }
 
 fn along(context: &mut LowerContext, axis: usize, batch: usize) -> Result<()> {
-    let extent = context.input_dims(0)?[axis];
+    let dims = context.input_dims(0)?;
     let (operand, indices) = (context.input(0)?, context.input(1)?);
-    let indices = checked_indices(context.builder, indices, extent)?;
+    // Indices that nothing is taken from are not looked at.
+    let indices = if (0..dims.len()).any(|other| other != axis && dims[other] == 0) {
+        context.builder.convert(indices, DataType::INT64)?
+    } else {
+        checked_indices(context.builder, indices, dims[axis])?
+    };
     let output = gather(context.builder, operand, indices, axis, batch)?;
     context.set_output(0, output);
     Ok(())

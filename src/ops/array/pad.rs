@@ -77,6 +77,14 @@ fn pad_shape(context: &mut ShapeContext) -> Result<()> {
 }
 
 fn pad(context: &mut KernelContext) -> Result<()> {
+    if context.num_inputs() > 2 {
+        ensure!(
+            context.input(2)?.rank() == 0,
+            InvalidArgument,
+            "constant_values must be a scalar. Found: {}",
+            context.input(2)?.shape()
+        );
+    }
     let shape = context.output_shape(0)?.clone();
     let input = context.input(0)?;
     if input.shape() == &shape {
@@ -257,6 +265,7 @@ pub fn mirrored(builder: &mut Builder, attrs: &Attrs, input: HloOp, values: &[i6
 }
 
 crate::op_cases! {
+    filled_with_no_number: Case::op("PadV2").inputs([t::<f32>(&[0, 0], &[]), t(&[2, 2], &[1, 1, 1, 1]), vector::<f32>(&[])]).fails(Code::InvalidArgument);
     padded: Case::op("Pad").inputs([counting(DataType::FLOAT, &[2, 2]), t(&[2, 2], &[1, 0, 0, 2])]);
     padded_empty: Case::op("Pad").inputs([counting(DataType::FLOAT, &[0]), t(&[1, 2], &[1i64, 1])]);
     padded_negative: Case::op("Pad").inputs([counting(DataType::FLOAT, &[2]), t(&[1, 2], &[-1, 1])])

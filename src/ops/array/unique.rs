@@ -154,6 +154,11 @@ fn unique_axis(context: &KernelContext, rank: usize) -> Result<usize> {
         ensure!(rank == 1, InvalidArgument, "unique expects a 1D vector.");
         return Ok(0);
     }
+    ensure!(
+        context.input(1)?.rank() == 1,
+        InvalidArgument,
+        "axis expects a 1D vector."
+    );
     match context.input_i64s(1)?[..] {
         [] => {
             ensure!(rank == 1, InvalidArgument, "unique expects a 1D vector.");
@@ -243,6 +248,7 @@ fn difference(context: &mut KernelContext) -> Result<()> {
 }
 
 crate::op_cases! {
+    unique_of_a_matrix_of_axes: Case::op("UniqueV2").inputs([vector::<i32>(&[]), t::<i64>(&[0, 0], &[])]).fails(Code::InvalidArgument);
     where_true: Case::op("Where").input(bools(&[2, 2], &[false, true, true, false])).gives(t(&[2, 2], &[0i64, 1, 1, 0]));
     where_not_zero: Case::op("Where").input(vector(&[0.0f32, -0.0, 2.0, f32::NAN])).gives(t(&[2, 1], &[2i64, 3]));
     where_nowhere: Case::op("Where").input(t::<i32>(&[0, 2], &[])).gives(t::<i64>(&[0, 2], &[]));

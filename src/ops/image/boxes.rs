@@ -57,7 +57,6 @@ fn colors(context: &KernelContext, channels: usize) -> Result<Vec<Vec<f32>>> {
         InvalidArgument,
         "Channel depth should be either 1 (GRY), 3 (RGB), or 4 (RGBA)"
     );
-    let mut table: Vec<Vec<f32>> = COLORS.iter().map(|color| color.to_vec()).collect();
     if context.num_inputs() == 3 {
         let given = context.input(2)?;
         ensure!(
@@ -73,9 +72,10 @@ fn colors(context: &KernelContext, channels: usize) -> Result<Vec<Vec<f32>>> {
                 InvalidArgument,
                 "depth of colors {depth} is less than the channels of the images {channels}"
             );
-            table = f32s(given)?.chunks_exact(depth).map(<[f32]>::to_vec).collect();
+            return Ok(f32s(given)?.chunks_exact(depth).map(<[f32]>::to_vec).collect());
         }
     }
+    let mut table: Vec<Vec<f32>> = COLORS.iter().map(|color| color.to_vec()).collect();
     if channels == 1 {
         table.iter_mut().for_each(|color| color[0] = 1.0);
     }
@@ -144,6 +144,8 @@ fn outlines() -> ff_tensor::Tensor {
 }
 
 crate::op_cases! {
+    grey_of_a_given_color: Case::op("DrawBoundingBoxesV2").inputs([t(&[1, 1, 2, 1], &[0.0f32, 0.0]), t(&[1, 1, 4], &[0.0f32, 0.0, 0.0, 0.0]), t(&[1, 1], &[0.25f32])])
+        .gives(t(&[1, 1, 2, 1], &[0.25f32, 0.0]));
     colored: family(&["DrawBoundingBoxes"], &[DataType::FLOAT, DataType::HALF], |op, dtype| Case::op(op).inputs([cycle(dtype, &[1, 7, 6, 3]), outlines()]));
     gray: Case::op("DrawBoundingBoxes").inputs([cycle(DataType::FLOAT, &[1, 7, 6, 1]), outlines()]);
     own_colors: family(&["DrawBoundingBoxesV2"], &[DataType::FLOAT, DataType::HALF], |op, dtype| {

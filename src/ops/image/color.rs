@@ -162,7 +162,8 @@ fn turn_hue([r, g, b]: [f32; 3], delta: f32) -> [f32; 3] {
     if !(0.0..6.0).contains(&hue) {
         hue = hue.rem_euclid(6.0);
     }
-    let sector = hue as i32;
+    // What is no number lies in no sector.
+    let sector = if hue.is_nan() { -1 } else { hue as i32 };
     let ratio = hue - sector as f32;
     let ratio = if sector % 2 == 0 { ratio } else { 1.0 - ratio };
     let middle = smallest + ratio * (largest - smallest);
@@ -177,8 +178,11 @@ fn turn_hue([r, g, b]: [f32; 3], delta: f32) -> [f32; 3] {
 }
 
 fn scale_saturation([r, g, b]: [f32; 3], scale: f32) -> [f32; 3] {
-    let value = r.max(g).max(b);
-    let range = value - r.min(g).min(b);
+    // What cannot be compared with the channel before it gives way to it.
+    let larger = |a: f32, b: f32| if a < b { b } else { a };
+    let smaller = |a: f32, b: f32| if b < a { b } else { a };
+    let value = larger(r, larger(g, b));
+    let range = value - smaller(r, smaller(g, b));
     let saturation = if value > 0.0 { range / value } else { 0.0 };
     let unit = 1.0 / (6.0 * range);
     let mut hue = if range <= 0.0 {
@@ -193,7 +197,8 @@ fn scale_saturation([r, g, b]: [f32; 3], scale: f32) -> [f32; 3] {
     if hue < 0.0 {
         hue += 1.0;
     }
-    let saturation = (saturation * scale).clamp(0.0, 1.0);
+    // The maximum of zero and what is no number is zero.
+    let saturation = (saturation * scale).max(0.0).min(1.0);
     let chroma = saturation * value;
     let rest = value - chroma;
     let sector = hue * 6.0;
@@ -202,7 +207,8 @@ fn scale_saturation([r, g, b]: [f32; 3], scale: f32) -> [f32; 3] {
         within += 2.0;
     }
     let middle = chroma * (1.0 - (within - 1.0).abs());
-    let [r, g, b] = match sector as i32 {
+    let sector = if sector.is_nan() { -1 } else { sector as i32 };
+    let [r, g, b] = match sector {
         0 => [chroma, middle, 0.0],
         1 => [middle, chroma, 0.0],
         2 => [0.0, chroma, middle],
@@ -284,6 +290,10 @@ const BROKEN: [f64; 21] = {
 crate::op_cases! {
     conversions: family(&["RGBToHSV", "HSVToRGB"], FLOATS, |op, dtype| Case::op(op).input(colors(dtype)));
     broken_pixels: Case::op("RGBToHSV").input(t(&[7, 3], &BROKEN));
+    hue_of_broken_pixels: Case::op("AdjustHue").inputs([t(&[1, 7, 3], &BROKEN.map(|x| x as f32)), scalar(0.3f32)]);
+    saturation_of_broken_pixels: Case::op("AdjustSaturation").inputs([t(&[1, 7, 3], &BROKEN.map(|x| x as f32)), scalar(0.5f32)]);
+    hue_by_no_number: Case::op("AdjustHue").inputs([t(&[1, 1, 3], &[0.1f32, 0.5, 0.3]), scalar(f32::NAN)]).gives(t(&[1, 1, 3], &[0.5f32, 0.1, f32::NAN]));
+    saturation_by_no_number: Case::op("AdjustSaturation").inputs([t(&[1, 1, 3], &[0.1f32, 0.5, 0.3]), scalar(f32::NAN)]).gives(t(&[1, 1, 3], &[0.5f32; 3]));
     no_pixels: family(&["RGBToHSV", "HSVToRGB"], &FLOATS[..1], |op, dtype| Case::op(op).input(cycle(dtype, &[0, 3])));
     two_channels: family(&["RGBToHSV", "HSVToRGB"], &FLOATS[..1], |op, dtype| Case::op(op).input(cycle(dtype, &[4, 2])).fails(Code::InvalidArgument));
     hue: Case::op("AdjustHue").inputs([colors(DataType::FLOAT), scalar(0.3f32)]);

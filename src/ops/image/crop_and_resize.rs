@@ -176,8 +176,19 @@ fn crop(context: &mut KernelContext) -> Result<()> {
     context.set_output(0, output)
 }
 
+/// Extents of crops and their channels. INVALID_ARGUMENT where a crop has no pixels.
+fn crop_extents(context: &KernelContext) -> Result<[usize; 3]> {
+    let [_, height, width, channels] = image_extents(context, 0)?;
+    ensure!(
+        height > 0 && width > 0,
+        InvalidArgument,
+        "grads dimensions must be positive"
+    );
+    Ok([height, width, channels])
+}
+
 fn image_gradient(context: &mut KernelContext) -> Result<()> {
-    let [_, crop_height, crop_width, channels] = image_extents(context, 0)?;
+    let [crop_height, crop_width, channels] = crop_extents(context)?;
     let dims = context.input_i64s(3)?;
     ensure!(
         dims.len() == 4 && dims.iter().all(|&extent| extent >= 0) && dims[3] == channels as i64,
@@ -219,7 +230,7 @@ fn image_gradient(context: &mut KernelContext) -> Result<()> {
 }
 
 fn box_gradient(context: &mut KernelContext) -> Result<()> {
-    let [_, crop_height, crop_width, channels] = image_extents(context, 0)?;
+    let [crop_height, crop_width, channels] = crop_extents(context)?;
     let [batch, height, width, depth] = image_extents(context, 1)?;
     ensure!(
         depth == channels,
@@ -298,6 +309,10 @@ fn boxes() -> ff_tensor::Tensor {
 }
 
 crate::op_cases! {
+    gradients_of_no_pixels: Case::op("CropAndResizeGradImage").attr("T", DataType::FLOAT)
+        .inputs([t::<f32>(&[0, 0, 0, 2], &[]), t::<f32>(&[0, 4], &[]), vector::<i32>(&[]), vector(&[2, 2, 2, 2])]).fails(Code::InvalidArgument);
+    gradients_of_boxes_of_no_pixels: Case::op("CropAndResizeGradBoxes")
+        .inputs([t::<f32>(&[0, 0, 0, 1], &[]), t::<f32>(&[0, 1, 1, 1], &[]), t::<f32>(&[0, 4], &[]), vector::<i32>(&[])]).fails(Code::InvalidArgument);
     every_type: family(&["CropAndResize"], &[&FLOATS[..3], &INTEGERS[..6]].concat(), |op, dtype| {
         Case::op(op).inputs([cycle(dtype, &[2, 4, 5, 2]), boxes(), vector(&[0, 1, 0]), vector(&[3, 2])]).attr("extrapolation_value", -1.5f32)
     });

@@ -97,9 +97,9 @@ fn extract(context: &mut KernelContext) -> Result<()> {
     let [batch, height, width, channels] = image_extents(context, 0)?;
     let size = context.input_i64s(1)?;
     ensure!(
-        size.len() == 2 && size[0] > 0 && size[1] > 0,
+        size.len() == 2 && size[0] >= 0 && size[1] >= 0,
         InvalidArgument,
-        "`size` must be positive, got {size:?}"
+        "`size` must not be negative, got {size:?}"
     );
     let attrs = context.attrs();
     let (centered, normalized) = (attrs.bool("centered")?, attrs.bool("normalized")?);
@@ -145,6 +145,9 @@ fn extract(context: &mut KernelContext) -> Result<()> {
 }
 
 crate::op_cases! {
+    of_no_size: family(&["ExtractGlimpse", "ExtractGlimpseV2"], &[DataType::FLOAT], |op, dtype| {
+        Case::op(op).inputs([cycle(dtype, &[2, 9, 8, 2]), vector(&[0, 4]), t(&[2, 2], &[0.0f32; 4])]).attr("noise", "zero").attr("uniform_noise", false).gives(t::<f32>(&[2, 0, 4, 2], &[]))
+    });
     centered: family(&["ExtractGlimpse", "ExtractGlimpseV2"], &[DataType::FLOAT], |op, dtype| {
         Case::op(op).inputs([cycle(dtype, &[2, 9, 8, 2]), vector(&[3, 4]), t(&[2, 2], &[0.0f32, 0.1, 0.25, -0.2])]).attr("noise", "zero").attr("uniform_noise", false)
     });

@@ -36,25 +36,20 @@ fn clamped(builder: &mut Builder, x: HloOp) -> Result<HloOp> {
     builder.clamp(zero, x, one)
 }
 
-/// Largest and smallest channel.
-fn extremes(builder: &mut Builder, [r, g, b]: [HloOp; 3]) -> Result<(HloOp, HloOp)> {
-    let (most, least) = (builder.maximum(r, g)?, builder.minimum(r, g)?);
-    Ok((builder.maximum(most, b)?, builder.minimum(least, b)?))
-}
-
 /// `a` where it is on the side of `b` that `direction` says, else `b`: what cannot be compared gives way.
 fn picked(builder: &mut Builder, a: HloOp, b: HloOp, direction: Direction) -> Result<HloOp> {
     let stays = builder.compare(direction, a, b)?;
     builder.select(stays, a, b)
 }
 
-/// Hue (a part of the circle), saturation and value.
-fn to_hsv(builder: &mut Builder, rgb: [HloOp; 3]) -> Result<[HloOp; 3]> {
-    let [r, g, b] = rgb;
-    let value = picked(builder, r, g, Direction::Gt)?;
-    let value = picked(builder, value, b, Direction::Gt)?;
-    let least = picked(builder, r, g, Direction::Lt)?;
-    let least = picked(builder, least, b, Direction::Lt)?;
+/// The largest or the smallest of numbers; what cannot be compared gives way to the next one.
+fn extreme(builder: &mut Builder, [a, b, c]: [HloOp; 3], direction: Direction) -> Result<HloOp> {
+    let chosen = picked(builder, a, b, direction)?;
+    picked(builder, chosen, c, direction)
+}
+
+/// Hue (a part of the circle), saturation and value of a colour with these extremes.
+fn to_hsv(builder: &mut Builder, [r, g, b]: [HloOp; 3], value: HloOp, least: HloOp) -> Result<[HloOp; 3]> {
     let range = builder.subtract(value, least)?;
     let zero = builder.scalar_like(0.0, range)?;
     let share = builder.divide(range, value)?;
@@ -102,7 +97,11 @@ fn map_pixels(
 
 /// `RGBToHSV`.
 pub fn rgb_to_hsv(context: &mut LowerContext) -> Result<()> {
-    map_pixels(context, to_hsv)
+    map_pixels(context, |builder, rgb| {
+        let value = extreme(builder, rgb, Direction::Gt)?;
+        let least = extreme(builder, rgb, Direction::Lt)?;
+        to_hsv(builder, rgb, value, least)
+    })
 }
 
 /// `HSVToRGB`.
@@ -190,12 +189,11 @@ fn sector_of(builder: &mut Builder, [r, g, b]: [HloOp; 3]) -> Result<HloOp> {
 pub fn hue(context: &mut LowerContext) -> Result<()> {
     adjust(context, |builder, rgb, delta| {
         let [r, g, b] = rgb;
-        let (most, least) = extremes(builder, rgb)?;
-        let (low, high) = (builder.minimum(r, g)?, builder.maximum(r, g)?);
-        let middle = builder.minimum(high, b)?;
-        let middle = builder.maximum(low, middle)?;
-        let range = builder.subtract(most, least)?;
         let sector = sector_of(builder, rgb)?;
+        let most = by_sector(builder, sector, [r, g, g, b, b, r])?;
+        let middle = by_sector(builder, sector, [g, r, b, g, r, b])?;
+        let least = by_sector(builder, sector, [b, b, r, r, g, g])?;
+        let range = builder.subtract(most, least)?;
         let part = builder.subtract(middle, least)?;
         let ratio = builder.divide(part, range)?;
         let ratio = along_sector(builder, sector, ratio)?;
@@ -226,9 +224,18 @@ pub fn hue(context: &mut LowerContext) -> Result<()> {
 /// `AdjustSaturation`.
 pub fn saturation(context: &mut LowerContext) -> Result<()> {
     adjust(context, |builder, rgb, scale| {
-        let [hue, saturation, value] = to_hsv(builder, rgb)?;
+        let [r, g, b] = rgb;
+        let value = extreme(builder, [b, g, r], Direction::Gt)?;
+        let least = extreme(builder, [b, g, r], Direction::Lt)?;
+        let [hue, saturation, value] = to_hsv(builder, rgb, value, least)?;
         let saturation = builder.multiply(saturation, scale)?;
-        let saturation = clamped(builder, saturation)?;
+        // The maximum of zero and what is no number is zero.
+        let (zero, one) = (
+            builder.scalar_like(0.0, saturation)?,
+            builder.scalar_like(1.0, saturation)?,
+        );
+        let saturation = picked(builder, saturation, zero, Direction::Gt)?;
+        let saturation = builder.minimum(saturation, one)?;
         let chroma = builder.multiply(saturation, value)?;
         let rest = builder.subtract(value, chroma)?;
         let sector = times(builder, hue, 6.0)?;
@@ -250,9 +257,9 @@ pub fn saturation(context: &mut LowerContext) -> Result<()> {
             [none, none, middle, chroma, chroma, middle],
         ] {
             let color = by_sector(builder, sector, choices)?;
-            // A hue of a whole turn is in no sector.
-            let is_beyond = compare_with(builder, Direction::Ge, sector, 6.0)?;
-            let color = builder.select(is_beyond, none, color)?;
+            // A hue of a whole turn is in no sector, nor is what is no number.
+            let is_within = compare_with(builder, Direction::Lt, sector, 6.0)?;
+            let color = builder.select(is_within, color, none)?;
             colors.push(builder.add(color, rest)?);
         }
         Ok([colors[0], colors[1], colors[2]])

@@ -106,6 +106,14 @@ fn unpack<T: Field>(bands: &Matrix<T>, lower: bool) -> Result<Matrix<T>> {
 
 fn banded(context: &mut KernelContext) -> Result<()> {
     let triangle = triangle(context)?;
+    for index in 0..2 {
+        ensure!(
+            context.input(index)?.num_elements() > 0,
+            InvalidArgument,
+            "In[{index}] must not be an empty tensor: {}",
+            context.input(index)?.shape()
+        );
+    }
     match_field!(context.output_type(0), T => zip::<T>(context, |bands, mut right| {
         let matrix = unpack(bands, triangle.lower)?;
         let invertible = (0..matrix.rows).all(|i| matrix[(i, i)] != T::default());
@@ -148,6 +156,7 @@ fn case(op: &'static str, dtype: ff_tensor::DataType, left: &[i64], right: &[i64
 }
 
 crate::op_cases! {
+    no_bands: Case::op("BandedTriangularSolve").inputs([t::<f32>(&[0, 1, 1], &[]), t::<f32>(&[1, 0], &[])]).fails(Code::InvalidArgument);
     systems: family(&["MatrixSolve"], FIELDS, |op, dtype| case(op, dtype, &[2, 3, 3], &[2, 3, 2]));
     first_versions: family(&["BatchMatrixSolve", "BatchMatrixTriangularSolve"], &FIELDS[..2], |op, dtype| case(op, dtype, &[2, 3, 3], &[2, 3, 2]));
     systems_adjoint: family(&["MatrixSolve"], FIELDS, |op, dtype| case(op, dtype, &[4, 4], &[4, 3]).attr("adjoint", true));

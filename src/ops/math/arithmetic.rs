@@ -193,7 +193,8 @@ fn power(context: &mut KernelContext) -> Result<()> {
 /// Powers of integers; the reference refuses negative exponents.
 fn integer_power(context: &mut KernelContext) -> Result<()> {
     crate::match_type!(context.output_type(0), (i8, i16, i32, i64), T => {
-        if context.input_slice::<T>(1)?.iter().any(|&exponent| exponent < 0) {
+        let any = context.output_shape(0)?.num_elements() > 0;
+        if any && context.input_slice::<T>(1)?.iter().any(|&exponent| exponent < 0) {
             bail!(InvalidArgument, "Integers to negative integer powers are not allowed");
         }
         zip_same::<T>(context, cost::LIBRARY, |base, exponent| base.wrapping_pow(exponent as u32))
@@ -340,6 +341,7 @@ fn add_n_gradient(context: &mut GradientContext) -> Result<()> {
 }
 
 crate::op_cases! {
+    negative_powers_of_nothing: Case::op("Pow").inputs([vector::<i32>(&[]), vector(&[-1])]).gives(vector::<i32>(&[]));
     broadcast: family(&["AddV2", "Sub", "Mul"], &[FRACTIONS, INTEGERS].concat(), |op, dtype| {
         Case::op(op).inputs([numbers(dtype, &[2, 1], &[7.0, 100.0]), numbers(dtype, &[3], &[1.0, 3.0, 90.0])])
     });

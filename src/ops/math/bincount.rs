@@ -1,6 +1,7 @@
 //! Counting values into bins: `Bincount` and its dense, sparse and ragged forms, `HistogramFixedWidth`.
 
 use super::number::Number;
+use crate::sparse::Sparse;
 use crate::wide;
 use ff_op::{Gradient, Kernel, KernelContext, Op, ShapeContext};
 use ff_tensor::{DataType, Element, PartialShape, Result, Shape, Tensor, dim, ensure};
@@ -85,6 +86,8 @@ struct Count {
     shape: Shape,
     bins: i64,
     binary: bool,
+    /// Weights are not looked at.
+    unweighted: bool,
 }
 
 /// Sets output 0. `weights` is the number of that input.
@@ -96,7 +99,7 @@ fn count(context: &mut KernelContext, what: &Count, weights: usize) -> Result<()
     );
     let given = context.input(weights)?.num_elements();
     ensure!(
-        given == 0 || given == what.values.len(),
+        what.unweighted || given == 0 || given == what.values.len(),
         InvalidArgument,
         "`weights` must be the same shape as `arr` or a length-0 `Tensor`, in which case it acts as all weights equal to 1. Received {}",
         context.input(weights)?.shape()
@@ -137,6 +140,7 @@ fn plain(context: &mut KernelContext) -> Result<()> {
             shape,
             bins,
             binary,
+            unweighted: false,
         },
         2,
     )
@@ -155,6 +159,12 @@ fn dense_shape(context: &mut ShapeContext) -> Result<()> {
 }
 
 fn dense(context: &mut KernelContext) -> Result<()> {
+    let (counted, weights) = (context.input(0)?.shape(), context.input(2)?.shape());
+    ensure!(
+        weights.num_elements() == 0 || weights == counted,
+        InvalidArgument,
+        "`weights` must be the same shape as `arr` or a length-0 `Tensor`, in which case it acts as all weights equal to 1. Received {weights}"
+    );
     let values = context.input_i64s(0)?;
     let bins = context.input_i64(1)?;
     let shape = context.output_shape(0)?.clone();
@@ -174,6 +184,7 @@ fn dense(context: &mut KernelContext) -> Result<()> {
             shape,
             bins,
             binary,
+            unweighted: false,
         },
         2,
     )
@@ -194,28 +205,15 @@ fn sparse_shape(context: &mut ShapeContext) -> Result<()> {
 }
 
 fn sparse(context: &mut KernelContext) -> Result<()> {
-    let (indices, values) = (context.input_i64s(0)?, context.input_i64s(1)?);
+    let counted = Sparse::read(context, 0)?;
+    counted.check_bounds()?;
+    let values = counted.values.to_i64_vec()?;
     let bins = context.input_i64(3)?;
     let shape = context.output_shape(0)?.clone();
-    let rank = context.input(2)?.num_elements();
-    let limit = context.input_i64s(2)?[0];
-    ensure!(
-        indices.len() == values.len() * rank,
-        InvalidArgument,
-        "Number of values must match first dimension of indices. Got {} values, indices shape: {}",
-        values.len(),
-        context.input(0)?.shape()
-    );
-    let mut rows = wide::zeros(values.len())?;
-    if rank == 2 {
-        for (row, index) in rows.iter_mut().zip(indices.chunks_exact(2)) {
-            ensure!(
-                (0..limit).contains(&index[0]),
-                InvalidArgument,
-                "Index out of bound. `batch` ({}) must be less than the dimension size ({limit}).",
-                index[0]
-            );
-            *row = index[0] as usize;
+    let mut rows: Vec<usize> = wide::zeros(values.len())?;
+    if counted.rank() == 2 {
+        for (number, row) in rows.iter_mut().enumerate() {
+            *row = counted.place(number)[0] as usize;
         }
     }
     let binary = context.attrs().bool("binary_output")?;
@@ -227,6 +225,7 @@ fn sparse(context: &mut KernelContext) -> Result<()> {
             shape,
             bins,
             binary,
+            unweighted: binary,
         },
         4,
     )
@@ -262,6 +261,7 @@ fn ragged(context: &mut KernelContext) -> Result<()> {
             shape,
             bins,
             binary,
+            unweighted: binary,
         },
         3,
     )
@@ -274,8 +274,7 @@ fn histogram(context: &mut KernelContext) -> Result<()> {
         InvalidArgument,
         "nbins should be a positive number, but got '{bins}'"
     );
-    let mut counts = wide::zeros(Shape::new(&[bins])?.num_elements())?;
-    crate::match_type!(context.input(0)?.dtype(), (i32, i64, f32, f64), T => fill::<T>(context, &mut counts))?;
+    let counts = crate::match_type!(context.input(0)?.dtype(), (i32, i64, f32, f64), T => counted::<T>(context, bins))?;
     let output = match context.output_type(0) {
         DataType::INT64 => Tensor::vector(&counts)?,
         _ => Tensor::vector(&wide::collected(counts.iter().map(|&count| count as i32))?)?,
@@ -297,7 +296,7 @@ macro_rules! measured {
 }
 measured!(f32: |x| f64::from(x), f64: |x| x, i32: |x| f64::from(x), i64: |x| x as f64);
 
-fn fill<T: Measured>(context: &KernelContext, counts: &mut [i64]) -> Result<()> {
+fn counted<T: Measured>(context: &KernelContext, bins: i64) -> Result<Vec<i64>> {
     let (values, range) = (context.input_slice::<T>(0)?, context.input_slice::<T>(1)?);
     let (low, high) = (range[0], range[1]);
     ensure!(
@@ -307,13 +306,15 @@ fn fill<T: Measured>(context: &KernelContext, counts: &mut [i64]) -> Result<()> 
         low.double(),
         high.double()
     );
+    let mut counts: Vec<i64> = wide::zeros(Shape::new(&[bins])?.num_elements())?;
     let step = high.sub(low).double() / counts.len() as f64;
     for &value in values {
         let above = if value > low { value.sub(low).double() } else { 0.0 };
         let bin = (above / step) as i32;
-        counts[(bin.max(0) as usize).min(counts.len() - 1)] += 1;
+        let last = counts.len() - 1;
+        counts[(bin.max(0) as usize).min(last)] += 1;
     }
-    Ok(())
+    Ok(counts)
 }
 
 #[cfg(test)]
@@ -325,6 +326,13 @@ const COUNTED: &[DataType] = &[
 ];
 
 crate::op_cases! {
+    sparse_binary_with_one_weight: Case::op("SparseBincount").attr("binary_output", true)
+        .inputs([t(&[2, 1], &[0i64, 2]), vector(&[1, 2]), vector(&[3i64]), scalar(5), scalar(2.0f32)]).gives(vector(&[0.0f32, 1.0, 1.0, 0.0, 0.0]));
+    ragged_binary_with_one_weight: Case::op("RaggedBincount").attr("binary_output", true)
+        .inputs([vector(&[0i64, 1, 2]), vector(&[1, 2]), scalar(3), scalar(2.0f32)]).gives(t(&[2, 3], &[0.0f32, 1.0, 0.0, 0.0, 0.0, 1.0]));
+    weights_of_another_shape: Case::op("DenseBincount").inputs([t(&[1, 1], &[1]), scalar(3), t(&[1, 1, 1], &[1.0f32])]).fails(Code::InvalidArgument);
+    no_range_for_many_bins: Case::op("HistogramFixedWidth").inputs([vector::<f32>(&[]), vector(&[0.0f32, 0.0]), scalar(i32::MAX)]).fails(Code::InvalidArgument);
+    sparse_beyond_its_extent: Case::op("SparseBincount").inputs([t(&[1, 1], &[3i64]), vector(&[1]), vector(&[3i64]), scalar(5), vector::<f32>(&[])]).fails(Code::InvalidArgument);
     ragged_without_rows: Case::op("RaggedBincount").inputs([vector::<i64>(&[]), vector(&[1]), scalar(3), vector::<f32>(&[])]).fails(Code::InvalidArgument);
     counts: Case::op("Bincount").inputs([vector(&[1, 1, 0, 7, 3]), scalar(4), vector::<i32>(&[])]).gives(vector(&[1, 2, 0, 1]));
     weighted: family(&["Bincount"], COUNTED, |op, dtype| {

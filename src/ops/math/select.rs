@@ -177,6 +177,18 @@ fn clip_shape(context: &mut ShapeContext) -> Result<()> {
 
 fn lower_clip(context: &mut LowerContext) -> Result<()> {
     let values = [context.input(0)?, context.input(1)?, context.input(2)?];
+    let (dims, low, high) = (
+        context.input_dims(0)?,
+        context.input_dims(1)?,
+        context.input_dims(2)?,
+    );
+    ensure!(
+        [&low, &high]
+            .iter()
+            .all(|bound| bound.is_empty() || **bound == dims),
+        InvalidArgument,
+        "clip_value_min and clip_value_max must be either of the same shape as input, or a scalar. input shape: {dims:?}, clip_value_min shape: {low:?}, clip_value_max shape: {high:?}"
+    );
     let builder = &mut *context.builder;
     let clipped = if builder.dtype(values[0]).is_complex() {
         let mut part = |opcode| -> Result<HloOp> {
@@ -243,6 +255,7 @@ fn clip_gradient(context: &mut GradientContext) -> Result<()> {
 }
 
 crate::op_cases! {
+    clip_by_vector_of_one: Case::op("ClipByValue").inputs([vector::<f32>(&[]), vector(&[1.0f32]), scalar(6.0f32)]).fails(Code::InvalidArgument);
     rows: family(&["Select"], &[FRACTIONS, INTEGERS, &[DataType::BOOL]].concat(), |op, dtype| {
         let rows = |values: &[f64]| numbers(dtype, &[2, 2], values);
         Case::op(op).inputs([bools(&[2], &[true, false]), rows(&[1.0, 2.0, 3.0, 4.0]), rows(&[5.0, 6.0, 7.0, 8.0])])

@@ -65,7 +65,7 @@ fn shape(context: &mut ShapeContext) -> Result<()> {
     let is_v3 = is_v3(context.node());
     let mut x = context.input(0);
     match x.rank() {
-        Some(5) if is_v3 => {}
+        Some(5) if is_v3 && matches!(context.attrs().string("data_format"), Ok("NDHWC" | "NCDHW")) => {}
         _ => x = context.input_with_rank(0, 4)?,
     }
     let axis = format(context.attrs(), x.rank().unwrap_or(4))?.channels() as i64;
@@ -74,6 +74,9 @@ fn shape(context: &mut ShapeContext) -> Result<()> {
     for index in 1..if training { 3 } else { 5 } {
         let vector = context.input_with_rank(index, 1)?;
         channels = ff_tensor::dim::merge(channels, vector.dim(0))?;
+    }
+    for index in 3..5 {
+        context.input_with_rank(index, 1)?;
     }
     context.set_output(0, x.with_dim(axis, channels)?);
     for index in 1..5 {
@@ -233,11 +236,14 @@ fn grad_shape(context: &mut ShapeContext) -> Result<()> {
     let x = context.input(1).merge(&context.input(0))?;
     let rank = x.rank().unwrap_or(4);
     ensure!(
-        (4..=5).contains(&rank),
+        rank == 4 || (rank == 5 && is_v3(context.node())),
         InvalidArgument,
         "Shape must be rank 4 but is rank {rank}"
     );
-    let channels = x.dim(format(context.attrs(), rank)?.channels() as i64);
+    let mut channels = x.dim(format(context.attrs(), rank)?.channels() as i64);
+    for index in 2..5 {
+        channels = ff_tensor::dim::merge(channels, context.input_with_rank(index, 1)?.dim(0))?;
+    }
     context.set_output(0, x);
     context.set_output(1, PartialShape::new(&[channels]));
     context.set_output(2, PartialShape::new(&[channels]));
@@ -296,6 +302,13 @@ fn lower_grad(context: &mut LowerContext) -> Result<()> {
 }
 
 crate::op_cases! {
+    gradient_of_another_scale: family(&["FusedBatchNormGrad", "FusedBatchNormGradV2", "FusedBatchNormGradV3"], &[DataType::FLOAT], |op, dtype| {
+        Case::op(op).inputs([cycle(dtype, &[2, 1, 1, 2]), cycle(dtype, &[2, 1, 1, 2]), vector(&[1.0f32]), vector(&[1.0f32, 2.0]), vector(&[1.0f32, 2.0])]).fails(Code::InvalidArgument)
+    });
+    training_with_a_scalar_mean: Case::op("FusedBatchNorm").inputs([cycle(DataType::FLOAT, &[2, 1, 1, 1]), vector(&[1.0f32]), vector(&[0.5f32]), scalar(1.0f32), vector::<f32>(&[])])
+        .fails(Code::InvalidArgument);
+    volumes_in_the_first_version: Case::op("FusedBatchNormGrad").inputs([cycle(DataType::FLOAT, &[1, 1, 1, 1, 1]), cycle(DataType::FLOAT, &[1, 1, 1, 1, 1])])
+        .inputs([vector(&[1.0f32]), vector(&[7.0f32]), vector(&[21.0f32])]).fails(Code::InvalidArgument);
     inference: family(&["FusedBatchNormV3"], &[DataType::FLOAT, DataType::HALF, DataType::BFLOAT16], |op, dtype| {
         let row = |values: &[f64]| numbers(DataType::FLOAT, &[2], values);
         Case::op(op).inputs([cycle(dtype, &[2, 2, 2, 2]), row(&[1.0, 2.0]), row(&[0.5, -1.0]), row(&[3.0, 2.0]), row(&[4.0, 2.0])])

@@ -157,6 +157,11 @@ pub fn convolved(
             );
             return Err(context.in_words_of_kernel(error, uneven));
         }
+        ensure!(
+            channels != 0 || filter_in <= 0,
+            InvalidArgument,
+            "Number of groups must not be 0"
+        );
         if channels > 0 && filter_in > 0 && filter_out >= 0 {
             let groups = channels / filter_in;
             ensure!(
@@ -221,9 +226,7 @@ pub fn check_filter(dims: &[i64]) -> Result<()> {
 }
 
 fn lower(context: &mut LowerContext, spatial: usize, depthwise: bool) -> Result<()> {
-    if !depthwise {
-        check_filter(&context.input_dims(1)?)?;
-    }
+    check_filter(&context.input_dims(1)?)?;
     let (input, filter) = (context.input(0)?, context.input(1)?);
     let attrs = &context.node().attrs;
     let result = convolution(context.builder, attrs, input, filter, spatial, depthwise)?;
@@ -304,6 +307,10 @@ fn gradient(context: &mut GradientContext, input_op: &str, filter_op: &str) -> R
 }
 
 crate::op_cases! {
+    no_filter_of_depths: Case::op("DepthwiseConv2dNative").inputs([cycle(DataType::FLOAT, &[1, 4, 4, 1]), t::<f32>(&[2, 2, 1, 0], &[])]).attr("strides", vec![1i64; 4])
+        .attr("padding", "SAME").fails(Code::InvalidArgument);
+    no_groups: Case::op("Conv2D").inputs([t::<f32>(&[1, 4, 4, 0], &[]), cycle(DataType::FLOAT, &[2, 2, 1, 1])]).attr("strides", vec![1i64; 4])
+        .attr("padding", "SAME").fails(Code::InvalidArgument);
     planes: family(&["Conv2D"], FLOATS, |op, dtype| {
         Case::op(op).inputs([cycle(dtype, &[2, 5, 4, 3]), cycle(dtype, &[3, 2, 3, 2])]).attr("strides", vec![1i64, 2, 1, 1]).attr("padding", "SAME")
     });

@@ -311,6 +311,9 @@ fn lower_filter(context: &mut LowerContext, spatial: usize, depthwise: bool) -> 
 }
 
 crate::op_cases! {
+    filter_of_no_channels: family(&["Conv2DBackpropFilter", "DepthwiseConv2dNativeBackpropFilter"], &[DataType::FLOAT], |op, dtype| Case::op(op)
+        .inputs([numbers(dtype, &[0, 0, 0, 0], &[]), vector(&[2, 2, 1, 1]), numbers(dtype, &[0, 0, 0, 1], &[])]).attr("strides", vec![1i64; 4])
+        .attr("padding", "SAME").gives(numbers(dtype, &[2, 2, 1, 1], &[0.0; 4])));
     of_input: family(&["Conv2DBackpropInput"], FLOATS, |op, dtype| {
         Case::op(op).inputs([vector(&[2, 5, 4, 3]), cycle(dtype, &[3, 2, 3, 2]), cycle(dtype, &[2, 3, 4, 2])])
             .attr("strides", vec![1i64, 2, 1, 1]).attr("padding", "SAME")

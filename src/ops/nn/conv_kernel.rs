@@ -131,9 +131,7 @@ fn run<T: Element + ff_tensor::Element>(
     let format = Format::of(context.attrs(), context.input(0)?.rank() - 2)?;
     let input = channels_last(format, context.input(0)?)?;
     let filter = context.input(1)?;
-    if !depthwise {
-        super::conv::check_filter(filter.dims())?;
-    }
+    super::conv::check_filter(filter.dims())?;
     if context.output_shape(0)?.num_elements() == 0 || filter.num_elements() == 0 || input.num_elements() == 0
     {
         let zeros = Tensor::zeros(context.output_type(0), context.output_shape(0)?.clone())?;
@@ -199,6 +197,11 @@ pub fn backward_filter(context: &mut KernelContext, depthwise: bool) -> Result<(
     Shape::new(&dims)?;
     let input = channels_last(format, context.input(0)?)?;
     let incoming = channels_last(format, context.input(2)?)?;
+    if input.dims().last() == Some(&0) {
+        // An input without channels fits any filter.
+        let zeros = Tensor::zeros(context.output_type(0), Shape::new(&dims)?)?;
+        return context.set_output(0, zeros);
+    }
     let shape = checked(context, input.dims(), &dims, incoming.dims(), depthwise)?;
     let mut output = Tensor::zeros(context.output_type(0), Shape::new(&dims)?)?;
     if output.num_elements() > 0 && incoming.num_elements() > 0 && input.num_elements() > 0 {

@@ -113,9 +113,10 @@ fn distance(
 
 fn run(context: &mut KernelContext) -> Result<()> {
     let normalize = context.attrs().bool("normalize")?;
-    let dims = output_dims(&context.input_i64s(2)?, &context.input_i64s(5)?)?;
+    let (left, right) = (context.input_i64s(2)?, context.input_i64s(5)?);
+    let dims = output_dims(&left, &right)?;
     ensure!(
-        dims.iter().all(|&extent| extent >= 0),
+        left.iter().chain(&right).all(|&extent| extent >= 0),
         InvalidArgument,
         "shapes must not be negative: {dims:?}"
     );
@@ -127,13 +128,14 @@ fn run(context: &mut KernelContext) -> Result<()> {
     for place in places {
         let mut at = 0;
         for (&index, &extent) in place.iter().zip(&dims) {
-            ensure!(
-                (0..extent).contains(&index),
-                Internal,
-                "Index {place:?} is outside of the output of shape {dims:?}"
-            );
-            at = at * extent + index;
+            at = i64::wrapping_add(i64::wrapping_mul(at, extent), index);
         }
+        // Indices of an axis may lie beyond its extent, as long as the output has the place that they come to.
+        ensure!(
+            (0..values.len() as i64).contains(&at),
+            Internal,
+            "Index {place:?} is outside of the output of shape {dims:?}"
+        );
         let none = Vec::new();
         let h = hypotheses.get(place).unwrap_or(&none);
         let t = truths.get(place).unwrap_or(&none);
@@ -148,6 +150,11 @@ fn run(context: &mut KernelContext) -> Result<()> {
 }
 
 crate::op_cases! {
+    beyond_an_axis: Case::op("EditDistance").attr("normalize", false)
+        .inputs([t(&[1, 3], &[2i64, 2, 2]), vector(&[7]), vector(&[0i64, 0, 0])]).inputs([t(&[1, 3], &[0i64, 0, 0]), vector(&[7]), vector(&[4i64, 2, 4])])
+        .gives(t(&[4, 2], &[1.0f32, 0.0, 0.0, 0.0, 0.0, 0.0, 1.0, 0.0]));
+    negative_extents: Case::op("EditDistance")
+        .inputs([t(&[1, 2], &[0i64, 0]), vector(&[7]), vector(&[-1i64, 3])]).inputs([t(&[1, 2], &[0i64, 0]), vector(&[7]), vector(&[4i64, 2])]).fails(Code::InvalidArgument);
     characters: Case::op("EditDistance")
         .inputs([t(&[6, 2], &[0i64, 0, 0, 1, 0, 2, 1, 0, 1, 1, 3, 0]), strings(&[6], &["a", "b", "c", "x", "y", "q"]), vector(&[4i64, 3])])
         .inputs([t(&[5, 2], &[0i64, 0, 0, 1, 1, 0, 1, 1, 2, 0]), strings(&[5], &["a", "c", "y", "y", "z"]), vector(&[4i64, 2])]);

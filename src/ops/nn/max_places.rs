@@ -211,6 +211,11 @@ fn with_positions(context: &mut KernelContext) -> Result<()> {
         spatial: 2,
         channels_last: true,
     };
+    ensure!(
+        context.input(0)?.num_elements() > 0,
+        InvalidArgument,
+        "tensor_in must not be empty"
+    );
     let windows = Windows::of(context, format, context.input(0)?.dims())?;
     let per_batch = context.attrs().bool("include_batch_in_index")?;
     let x = f64s(context.input(0)?)?;
@@ -360,6 +365,8 @@ const IMAGE: [f64; 16] = [
 ];
 
 crate::op_cases! {
+    places_in_nothing: Case::op("MaxPoolWithArgmax").input(t::<f32>(&[0, 1, 0, 0], &[])).attr("ksize", vec![1i64, 2, 2, 1]).attr("strides", vec![1i64, 2, 2, 1])
+        .attr("padding", "SAME").fails(Code::InvalidArgument);
     positions: family(&["MaxPoolWithArgmax"], &[FLOATS, &INTEGERS[..6]].concat(), |op, dtype| {
         windowed(Case::op(op).input(cycle(dtype, &[2, 4, 5, 2])), 2)
     });

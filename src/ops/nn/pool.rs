@@ -419,7 +419,17 @@ fn lower_max_grad(context: &mut LowerContext) -> Result<()> {
     let (input, incoming, dims) = (context.input(0)?, context.input(2)?, context.input_dims(0)?);
     let format = Format::of(context.attrs(), 2)?;
     let windows = window_and_strides(context, format, 3)?;
-    let (_, window) = window(context.attrs(), format, windows, &dims)?;
+    let (axes, window) = window(context.attrs(), format, windows, &dims)?;
+    let mut pooled = dims;
+    for (i, axis) in axes.iter().enumerate() {
+        pooled[format.axis(i)] = axis.output;
+    }
+    let given = context.input_dims(1)?;
+    ensure!(
+        given == pooled,
+        InvalidArgument,
+        "Expected orig_output shape to be {pooled:?}, but got {given:?}"
+    );
     let dtype = context.output_type(0);
     let builder = &mut *context.builder;
     let select = not_less(builder, dtype)?;
@@ -477,6 +487,9 @@ fn lower_avg_grad(context: &mut LowerContext, spatial: usize) -> Result<()> {
 }
 
 crate::op_cases! {
+    gradient_of_max_of_another_output: Case::op("MaxPoolGrad")
+        .inputs([cycle(DataType::FLOAT, &[1, 2, 4, 1]), t::<f32>(&[0, 0, 0, 0], &[]), cycle(DataType::FLOAT, &[1, 1, 2, 1])])
+        .attr("ksize", vec![1i64, 2, 2, 1]).attr("strides", vec![1i64, 2, 2, 1]).attr("padding", "VALID").fails(Code::InvalidArgument);
     planes: family(&["MaxPool", "AvgPool"], FLOATS, |op, dtype| {
         Case::op(op).input(cycle(dtype, &[2, 5, 4, 2])).attr("ksize", vec![1i64, 3, 2, 1]).attr("strides", vec![1i64, 2, 1, 1]).attr("padding", "SAME")
     });

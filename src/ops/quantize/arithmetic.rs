@@ -135,6 +135,14 @@ impl Operands {
             );
         }
         let (a, b) = (context.input(0)?, context.input(1)?);
+        let small = if a.num_elements() < b.num_elements() { a } else { b };
+        ensure!(
+            a.shape() == b.shape()
+                || small.num_elements() > 0
+                || (a.num_elements() == 1 || b.num_elements() == 1),
+            InvalidArgument,
+            "vector must have at least 1 element"
+        );
         Ok(Operands {
             levels: [Levels::of(a.dtype())?, Levels::of(b.dtype())?],
             ranges,
@@ -152,6 +160,11 @@ fn finish(context: &mut KernelContext, values: &[i64], range: Range) -> Result<(
 
 /// The sum has room for `room` times the larger operand.
 fn add(context: &mut KernelContext, room: f32, stepped: bool) -> Result<()> {
+    ensure!(
+        stepped || context.input(1)?.num_elements() > 0,
+        InvalidArgument,
+        "Must provide at least 1 bias"
+    );
     let operands = Operands::of(context, stepped)?;
     let [x, y] = operands.ranges;
     let reach = (-x.min.min(y.min)).max(x.max.max(y.max)) * room;
@@ -240,6 +253,12 @@ fn reshaped(input: &PartialShape, dims: &PartialShape) -> Result<PartialShape> {
 }
 
 fn reshape(context: &mut KernelContext) -> Result<()> {
+    ensure!(
+        context.input(1)?.rank() <= 1,
+        InvalidArgument,
+        "sizes input must be 1-D, not {}",
+        context.input(1)?.shape()
+    );
     let dims = PartialShape::new(&context.input_i64s(1)?);
     let shape = reshaped(&context.input(0)?.partial_shape(), &dims)?;
     let shape: Option<Shape> = shape.to_shape();
@@ -257,6 +276,11 @@ fn reshape(context: &mut KernelContext) -> Result<()> {
 use super::convert::q;
 
 crate::op_cases! {
+    by_no_vector: family(&["QuantizedAdd", "QuantizedMul", "QuantizedBiasAdd"], &[DataType::QUINT8], |op, dtype| {
+        Case::op(op).inputs([q(dtype, &[0, 0], &[]), q(dtype, &[0], &[])]).attr(if op == "QuantizedBiasAdd" { "out_type" } else { "Toutput" }, DataType::QINT32)
+            .inputs([scalar(1.0f32), scalar(5.0f32), scalar(-1.0f32), scalar(2.5f32)]).fails(Code::InvalidArgument)
+    });
+    reshaped_by_a_matrix: Case::op("QuantizedReshape").inputs([q(DataType::QUINT8, &[0, 0], &[]), t(&[1, 1], &[0]), scalar(1.0f32), scalar(2.0f32)]).fails(Code::InvalidArgument);
     binary: family(&["QuantizedAdd", "QuantizedMul"], &[DataType::QUINT8], |op, dtype| {
         Case::op(op).inputs([q(dtype, &[2, 3], &[0, 10, 100, 128, 200, 255]), q(dtype, &[3], &[255, 7, 90])])
             .inputs([scalar(-3.0f32), scalar(5.0f32), scalar(-1.0f32), scalar(2.5f32)])

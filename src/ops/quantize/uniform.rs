@@ -162,7 +162,12 @@ fn quantize(context: &mut KernelContext) -> Result<()> {
 
 /// The nearest step, halves up.
 fn rounded(x: f32, scale: f32, zero: i64) -> i64 {
-    i64::from((x * (1.0 / scale) + 0.5).floor() as i32) + zero
+    moved((x * (1.0 / scale) + 0.5).floor() as i32 as i64, zero)
+}
+
+/// The sum of a 32-bit integer and a zero point, modulo 2^32.
+pub fn moved(x: i64, zero: i64) -> i64 {
+    i64::from((x as i32).wrapping_add(zero as i32))
 }
 
 fn dequantize(context: &mut KernelContext) -> Result<()> {
@@ -225,8 +230,8 @@ fn rescaled(values: &mut [i64], from: &Scales, to: &Scales, (least, largest): (i
     for (i, value) in values.iter_mut().enumerate() {
         let (a, b) = (from.at(i), to.at(i));
         let multiplier = Multiplier::new(f64::from(from.scales[a]) / f64::from(to.scales[b]));
-        let moved = multiplier.apply(*value - from.zeros[a]) + to.zeros[b];
-        *value = moved.min(largest).max(least);
+        let product = multiplier.apply(moved(*value, from.zeros[a].wrapping_neg()));
+        *value = moved(product, to.zeros[b]).min(largest).max(least);
     }
 }
 
@@ -265,7 +270,11 @@ fn add(context: &mut KernelContext) -> Result<()> {
     let values: Vec<i64> = sums
         .into_iter()
         .enumerate()
-        .map(|(i, sum)| (sum - to.zeros[to.at(i)]).min(largest).max(least))
+        .map(|(i, sum)| {
+            moved(sum, to.zeros[to.at(i)].wrapping_neg())
+                .min(largest)
+                .max(least)
+        })
         .collect();
     let shape = context.output_shape(0)?.clone();
     let result = from_integers(context.output_type(0), shape, &values)?;
@@ -308,6 +317,8 @@ fn bounded_wide(case: crate::testing::Case, prefixes: &[&str]) -> crate::testing
 }
 
 crate::op_cases! {
+    zero_points_beyond_32_bits: Case::op("UniformQuantize").attr("Tin", DataType::FLOAT).attr("Tout", DataType::QINT8).attr("quantization_min_val", -128i64).attr("quantization_max_val", 127i64)
+        .inputs([t(&[1, 1], &[2.0f32]), scalar(0.25f32), scalar(2_147_483_646)]).gives(q(DataType::QINT8, &[1, 1], &[-128]));
     to_integers: family(&["UniformQuantize"], &[DataType::QINT8, DataType::QINT32], |op, dtype| {
         let case = Case::op(op).inputs([t(&[2, 3], &[-27.0f32, -20.0, 0.0, 1.0, 0.625, 90.0]), scalar(0.25f32), scalar(-20)]).attr("Tout", dtype);
         if dtype == DataType::QINT8 { bounded(case, &[""]) } else { bounded_wide(case, &[""]) }

@@ -473,8 +473,12 @@ fn convolution(context: &mut KernelContext) -> Result<()> {
         (&input, &|_| left.zeros[0]),
         (&filter, &filter_zero),
         &mut |sum, _, feature| {
-            let moved = multipliers[feature].apply(i64::from(sum)) + to.zeros[to.at(feature)];
-            results.push(moved.min(largest).max(least));
+            let product = multipliers[feature].apply(i64::from(sum));
+            results.push(
+                super::uniform::moved(product, to.zeros[to.at(feature)])
+                    .min(largest)
+                    .max(least),
+            );
         },
     )?;
     let result = from_integers(context.output_type(0), shape, &results)?;

@@ -1,7 +1,7 @@
 //! Products of uniformly quantized matrices, also with a left side that is quantized on the way.
 
 use super::range::{from_integers, integers};
-use super::uniform::{Multiplier, Scales, check_scales, limits};
+use super::uniform::{Multiplier, Scales, check_scales, limits, moved};
 use crate::wide::{reserved, zeros};
 use ff_op::{Kernel, KernelContext, Op, ShapeContext};
 use ff_tensor::{PartialShape, Result, Tensor, dim, ensure};
@@ -51,7 +51,7 @@ fn extents(context: &KernelContext) -> Result<(usize, usize, usize)> {
     Ok((a[0] as usize, a[1] as usize, b[1] as usize))
 }
 
-/// Sums of products of integers less their zero points.
+/// Sums of products of integers less their zero points, modulo 2^32.
 fn sums(
     (rows, terms, columns): (usize, usize, usize),
     a: &[i64],
@@ -62,10 +62,11 @@ fn sums(
     let mut sums: Vec<i64> = zeros(rows * columns)?;
     for i in 0..rows {
         for t in 0..terms {
-            let x = a[i * terms + t] - zero;
+            let x = a[i * terms + t].wrapping_sub(zero);
             for (j, sum) in sums[i * columns..(i + 1) * columns].iter_mut().enumerate() {
                 let at = t * columns + j;
-                *sum += x * (b[at] - scales.zeros[scales.at(at)]);
+                let y = b[at] - scales.zeros[scales.at(at)];
+                *sum = i64::from(sum.wrapping_add(x.wrapping_mul(y)) as i32);
             }
         }
     }
@@ -87,7 +88,9 @@ fn dot(context: &mut KernelContext) -> Result<()> {
         let (column, to) = (right.at(i % size.2.max(1)), out.at(i));
         let scale = f64::from(left.scales[0]) * f64::from(right.scales[column]);
         let multiplier = Multiplier::new(scale / f64::from(out.scales[to]));
-        *sum = (multiplier.apply(*sum) + out.zeros[to]).min(largest).max(least);
+        *sum = moved(multiplier.apply(*sum), out.zeros[to])
+            .min(largest)
+            .max(least);
     }
     let result = from_integers(context.output_type(0), shape, &sums)?;
     context.set_output(0, result)
@@ -158,6 +161,9 @@ const ALL: &[(&str, i64, i64)] = &[
 ];
 
 crate::op_cases! {
+    products_beyond_32_bits: bounded(Case::op("UniformQuantizedDot").inputs([q(DataType::QINT8, &[1, 2], &[1, 2]), q(DataType::QINT8, &[2, 3], &[1, 2, 3, 4, 5, 6])])
+        .inputs([scalar(2.0f32), scalar(2_147_483_646), scalar(0.5f32), scalar(2), scalar(0.25f32), scalar(-20)]).attr("Tout", DataType::QINT32), ALL)
+        .gives(q(DataType::QINT32, &[1, 3], &[2_147_483_628; 3]));
     products: bounded(Case::op("UniformQuantizedDot").inputs([q(DataType::QINT8, &[2, 2], &[1, 2, 3, 4]), q(DataType::QINT8, &[2, 3], &[1, 2, 3, 4, 5, 6])])
         .inputs([scalar(0.5f32), scalar(1), scalar(0.5f32), scalar(2), scalar(0.25f32), scalar(-20)]).attr("Tout", DataType::QINT32), ALL);
     products_each: bounded(Case::op("UniformQuantizedDot").inputs([q(DataType::QINT8, &[2, 2], &[1, 2, 3, 4]), q(DataType::QINT8, &[2, 3], &[1, 2, 3, 4, 5, 6])])

@@ -111,6 +111,12 @@ fn run(context: &mut KernelContext) -> Result<()> {
         .collect::<Result<Vec<Vec<i64>>>>()?;
     let inner = values.dims()[1..].to_vec();
     let wanted = context.input(0)?;
+    ensure!(
+        wanted.rank() <= 1,
+        InvalidArgument,
+        "Shape must be at most rank 1 but is rank {}",
+        wanted.rank()
+    );
     let mut dims = vec![first];
     dims.extend(rows.iter().map(|rows| longest_run(rows)));
     dims.extend_from_slice(&inner);

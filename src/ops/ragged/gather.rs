@@ -51,6 +51,17 @@ fn run(context: &mut KernelContext) -> Result<()> {
         InvalidArgument,
         "Splits must have at least one element"
     );
+    for (layer, edges) in splits.iter().enumerate() {
+        let next = match splits.get(layer + 1) {
+            Some(edges) => edges.len() as i64 - 1,
+            None => values.dims().first().copied().unwrap_or(0),
+        };
+        ensure!(
+            edges.last().is_some_and(|&last| last <= next),
+            InvalidArgument,
+            "Ragged splits must not point past values"
+        );
+    }
     let rows = splits[0].len() as i64 - 1;
     if let Some(bad) = indices.iter().find(|&&index| !(0..rows).contains(&index)) {
         ff_tensor::bail!(InvalidArgument, "indices[..] = {bad} is not in [0, {rows})");
@@ -96,6 +107,8 @@ fn run(context: &mut KernelContext) -> Result<()> {
 }
 
 crate::op_cases! {
+    splits_beyond_the_values: Case::op("RaggedGather").inputs([vector(&[2i64]), vector::<f32>(&[]), vector::<i32>(&[])]).attr("PARAMS_RAGGED_RANK", 1i64).attr("OUTPUT_RAGGED_RANK", 1i64)
+        .fails(Code::InvalidArgument);
     rows: family(&["RaggedGather"], &[DataType::FLOAT, DataType::INT32, DataType::STRING, DataType::BOOL], |op, dtype| {
         Case::op(op).inputs([vector(&[0i64, 2, 2, 5]), counting(dtype, &[5]), vector(&[2, 0, 1, 2])]).attr("PARAMS_RAGGED_RANK", 1i64).attr("OUTPUT_RAGGED_RANK", 1i64)
     });

@@ -107,6 +107,11 @@ fn shuffle(context: &mut KernelContext) -> Result<()> {
         wide(context.input(1)?)?,
         wide(context.input(2)?)?,
     );
+    ensure!(
+        !indices.is_empty(),
+        InvalidArgument,
+        "Index must be a scalar or vector."
+    );
     let rounds = context.attrs().int("rounds")?;
     ensure!(
         rounds >= 4 && rounds % 2 == 0,
@@ -163,6 +168,7 @@ const TYPES: &[DataType] = &[
 ];
 
 crate::op_cases! {
+    places_of_nothing: Case::op("RandomIndexShuffle").inputs([vector::<i32>(&[]), vector(&[1u32, 2, 3]), scalar(4)]).fails(Code::InvalidArgument);
     few: case(vector(&[0, 1, 2, 3, 4]), scalar(4)).gives(vector(&[2, 0, 3, 4, 1]));
     many: case(vector(&[0i64, 1, 2, 3, 1_000_000]), scalar(100_000_000i64)).gives(vector(&[437138i64, 1485443, 2533808, 3582113, 81605879]));
     types: family(&["RandomIndexShuffle"], TYPES, |_, dtype| case(numbers(dtype, &[3], &[0.0, 5.0, 9.0]), numbers(dtype, &[], &[9.0])));

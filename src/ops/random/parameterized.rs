@@ -136,6 +136,12 @@ fn stride(batch: u64, samples: u64) -> u64 {
 fn drawn(context: &mut KernelContext) -> Result<()> {
     let dims = context.input_i64s(0)?;
     ensure!(
+        context.input(0)?.rank() == 1,
+        InvalidArgument,
+        "Input shape should be a vector, got shape: {}",
+        context.input(0)?.shape()
+    );
+    ensure!(
         !dims.is_empty(),
         InvalidArgument,
         "Shape tensor must not be empty, got {}",
@@ -159,10 +165,7 @@ fn drawn(context: &mut KernelContext) -> Result<()> {
         );
     }
     let mut samples = (total as u64).checked_div(batches).unwrap_or(0);
-    let scalars = (1..5)
-        .map(|index| Ok(context.input(index)?.rank() == 0))
-        .collect::<Result<Vec<bool>>>()?;
-    if !scalars.contains(&false) {
+    if all.iter().all(|values| values.len() == 1) {
         // One batch's parameters for all: batches of a size that is good for threads.
         samples = DESIRED_BATCH;
         batches = (total as u64).div_ceil(samples);
@@ -268,6 +271,10 @@ fn seeded(dims: &[i32], dtype: DataType, extents: &[i64], all: [&[f64]; 4]) -> c
 }
 
 crate::op_cases! {
+    drawn_by_a_matrix: Case::op("ParameterizedTruncatedNormal").inputs([t(&[1, 1], &[0]), vector::<f32>(&[]), vector::<f32>(&[]), vector::<f32>(&[]), vector::<f32>(&[])])
+        .fails(Code::InvalidArgument);
+    drawn_with_lists_of_one: Case::op("ParameterizedTruncatedNormal").attr("seed", 7i64).attr("seed2", 11i64)
+        .inputs([vector(&[2]), vector(&[1.0f32]), scalar(1.0f32), scalar(-2.0f32), scalar(2.0f32)]).gives(vector(&[0.463_965_54f32, 0.083_500_09]));
     plain: family(&["plain"], &FLOATS[..2], |_, dtype| case(&[6], dtype, [&[0.0], &[1.0], &[-2.0], &[2.0]]));
     narrow: family(&["narrow"], &FLOATS[..2], |_, dtype| case(&[6], dtype, [&[1.0], &[2.0], &[1.25], &[1.5]]));
     far: family(&["far"], &FLOATS[..2], |_, dtype| case(&[6], dtype, [&[0.0], &[1.0], &[2.0], &[f64::INFINITY]]));

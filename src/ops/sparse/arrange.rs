@@ -266,6 +266,7 @@ fn split_shape(context: &mut ShapeContext) -> Result<()> {
 /// The first parts are larger by one where the extent does not go even.
 fn split(context: &mut KernelContext) -> Result<()> {
     let sparse = Sparse::read(context, 1)?;
+    sparse.check_bounds()?;
     let axis = axis_of(context.input_i64(0)?, sparse.rank(), "Input axis should be in")?;
     let (count, extent) = (context.num_outputs() / 3, sparse.dims[axis]);
     ensure!(
@@ -356,6 +357,8 @@ fn cut(axis: i64, count: i64) -> crate::testing::Case {
 }
 
 crate::op_cases! {
+    split_of_places_outside: Case::op("SparseSplit").attr("num_split", 2i64)
+        .inputs([scalar(0i64), t(&[1, 2], &[0i64, 2]), vector(&[1.0f32]), vector(&[3i64, 2])]).fails(Code::InvalidArgument);
     ordered: Case::op("SparseReorder").inputs([t(&[3, 2], &[1i64, 2, 0, 1, 1, 0]), vector(&[1.0f32, 2.0, 3.0]), vector(&[2i64, 3])])
         .gives(places()).gives(vector(&[2.0f32, 3.0, 1.0]));
     ordered_twice: Case::op("SparseReorder").inputs([t(&[3, 1], &[1i64, 0, 1]), strings(&[3], &["a", "b", "c"]), vector(&[2i64])]);

@@ -13,6 +13,7 @@ mod csr_tests;
 mod dense;
 mod fill;
 mod parts;
+pub use parts::Sparse;
 mod reduce;
 mod serialize;
 mod sets;

@@ -54,6 +54,42 @@ impl Sparse {
         })
     }
 
+    /// INVALID_ARGUMENT where a place lies outside of the extents.
+    pub fn check_bounds(&self) -> Result<()> {
+        for number in 0..self.count() {
+            let place = self.place(number);
+            ensure!(
+                place
+                    .iter()
+                    .zip(&self.dims)
+                    .all(|(at, extent)| (0..*extent).contains(at)),
+                InvalidArgument,
+                "Sparse index tuple indices[{number}, :] = {place:?} is out of bounds of {:?}",
+                self.dims
+            );
+        }
+        Ok(())
+    }
+
+    /// INVALID_ARGUMENT where a place lies outside of the extents, comes after a later one, or comes twice.
+    pub fn check_order(&self) -> Result<()> {
+        self.check_bounds()?;
+        for number in 1..self.count() {
+            let (before, place) = (self.place(number - 1), self.place(number));
+            ensure!(
+                before != place,
+                InvalidArgument,
+                "indices[{number}] = {place:?} is repeated"
+            );
+            ensure!(
+                before < place,
+                InvalidArgument,
+                "indices[{number}] = {place:?} is out of order. Many sparse ops require sorted indices."
+            );
+        }
+        Ok(())
+    }
+
     /// Number of values.
     pub fn count(&self) -> usize {
         self.values.num_elements()

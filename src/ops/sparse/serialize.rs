@@ -121,6 +121,7 @@ pub fn split_rows(parts: &Sparse) -> Result<Vec<Sparse>> {
         "Rank of input SparseTensor should be > 1, but saw rank: {}",
         parts.rank()
     );
+    parts.check_order()?;
     let count = Shape::new(&parts.dims[..1])?.num_elements();
     let mut numbers: Vec<Vec<usize>> = crate::wide::filled(count, Vec::new())?;
     for number in 0..parts.count() {
@@ -290,6 +291,8 @@ fn sample(extent: i64) -> [Tensor; 3] {
 }
 
 crate::op_cases! {
+    many_out_of_order: Case::op("SerializeManySparse").inputs([t(&[2, 2], &[1i64, 0, 0, 0]), vector(&[1.0f32, 2.0]), vector(&[3i64, 2])]).fails(Code::InvalidArgument);
+    many_repeated: Case::op("SerializeManySparse").inputs([t(&[2, 2], &[1i64, 0, 1, 0]), vector(&[1.0f32, 2.0]), vector(&[3i64, 2])]).fails(Code::InvalidArgument);
     one: family(&["SerializeSparse", "SerializeManySparse"], &[FRACTIONS, INTEGERS].concat(), |op, dtype| Case::op(op)
         .inputs([t(&[2, 2], &[0i64, 1, 2, 0]), numbers(dtype, &[2], &[1.0, 2.0]), vector(&[3i64, 2])]));
     text: family(&["SerializeSparse", "SerializeManySparse"], &[DataType::STRING], |op, _| Case::op(op)

@@ -45,6 +45,7 @@ fn reduced(dims: &[i64], axes: &[usize], keep: bool) -> Vec<i64> {
 
 fn reduce_shape(context: &mut ShapeContext) -> Result<()> {
     let keep = context.attrs().bool("keep_dims")?;
+    context.input_with_rank_at_most(1, 1)?;
     let (input, axes) = (context.input(0), context.input_as_i64s(1)?);
     if let (Some(dims), Some(axes)) = (input.dims(), axes) {
         let axes = joined_axes(&axes, dims.len())?;
@@ -108,6 +109,7 @@ fn with_room<T>(count: usize) -> Result<Vec<T>> {
 }
 
 crate::op_cases! {
+    a_matrix_of_axes: Case::op("ReduceJoin").inputs([strings(&[1, 1], &["a"]), t(&[1, 1], &[0])]).fails(Code::InvalidArgument);
     reduced_rows: Case::op("ReduceJoin").inputs([strings(&[2, 2], &["a", "b", "c", "d"]), vector(&[1])]).attr("separator", "+")
         .gives(strings(&[2], &["a+b", "c+d"]));
     reduced_in_order: Case::op("ReduceJoin").inputs([strings(&[2, 2], &["a", "b", "c", "d"]), vector(&[0, 1])])

@@ -41,24 +41,33 @@ impl<T: TrainedReal> Rule<T, 3> for Ftrl<T> {
         let power: T = numbers.scalar("lr_power")?;
         let (rate, zero): (T, T) = (numbers.scalar("lr")?, T::default());
         let multiply = numbers.flag("multiply_linear_by_lr", false);
+        // Dense updates take any numbers.
+        let sparse = numbers.has("indices");
+        let regularizer = |name, called| match sparse {
+            true => numbers.not_negative(name, called),
+            false => numbers.scalar(name),
+        };
         ensure!(
-            rate > zero || (multiply && rate >= zero),
+            !sparse || rate > zero || (multiply && rate >= zero),
             InvalidArgument,
             "lr is not a positive scalar (or zero if multiply_linear_by_lr is set): []"
         );
         ensure!(
-            power <= zero,
+            !sparse || power <= zero,
             InvalidArgument,
             "lr_power is not a non-positive scalar: []"
         );
         let shrinkage = match numbers.has("l2_shrinkage") {
-            true => Some(numbers.not_negative("l2_shrinkage", "l2 shrinkage regularization strength")?),
+            true => Some(regularizer(
+                "l2_shrinkage",
+                "l2 shrinkage regularization strength",
+            )?),
             false => None,
         };
         Ok(Ftrl {
             rate,
-            l1: numbers.not_negative("l1", "l1 regularization strength")?,
-            l2: numbers.not_negative("l2", "l2 regularization strength")?,
+            l1: regularizer("l1", "l1 regularization strength")?,
+            l2: regularizer("l2", "l2 regularization strength")?,
             shrinkage,
             power: T::default().sub(power),
             is_root: power == T::of(-0.5),

@@ -3,8 +3,8 @@
 use super::{PLAIN, SIMPLE, TileFn, map1, map2};
 use crate::attributes::Direction;
 use crate::evaluator::scalar::{
-    ComplexNumber, complex_cosh, complex_expm1, complex_log1p, complex_power, complex_sign, complex_sinh,
-    complex_tanh,
+    ComplexNumber, complex_cosh, complex_divide, complex_expm1, complex_log1p, complex_power,
+    complex_reciprocal, complex_sign, complex_sinh, complex_tanh,
 };
 use crate::opcode::Opcode;
 use ff_kernels::math::Real;
@@ -33,9 +33,9 @@ pub(super) fn unary<C: ComplexNumber>(opcode: Opcode) -> Option<TileFn> {
         Opcode::ExponentialMinusOne => wide::<C>(complex_expm1),
         Opcode::Log => wide::<C>(|z| z.ln()),
         Opcode::LogPlusOne => wide::<C>(complex_log1p),
-        Opcode::Logistic => wide::<C>(|z| ONE / (ONE + (-z).exp())),
+        Opcode::Logistic => wide::<C>(|z| complex_reciprocal(ONE + (-z).exp())),
         Opcode::Sqrt => wide::<C>(|z| z.sqrt()),
-        Opcode::Rsqrt => wide::<C>(|z| ONE / z.sqrt()),
+        Opcode::Rsqrt => wide::<C>(|z| complex_reciprocal(z.sqrt())),
         Opcode::Sine => wide::<C>(|z| z.sin()),
         Opcode::Cosine => wide::<C>(|z| z.cos()),
         Opcode::Tan => wide::<C>(|z| {
@@ -61,7 +61,7 @@ pub(super) fn binary<C: ComplexNumber>(opcode: Opcode) -> Option<TileFn> {
         Opcode::Add => map2::<SIMPLE, C, C, C, _>(|a, b| a + b),
         Opcode::Subtract => map2::<SIMPLE, C, C, C, _>(|a, b| a - b),
         Opcode::Multiply => map2::<SIMPLE, C, C, C, _>(|a, b| a * b),
-        Opcode::Divide => map2::<PLAIN, C, C, C, _>(|a, b| C::narrow(a.wide() / b.wide())),
+        Opcode::Divide => map2::<PLAIN, C, C, C, _>(|a, b| C::narrow(complex_divide(a.wide(), b.wide()))),
         Opcode::Power => map2::<PLAIN, C, C, C, _>(|a, b| C::narrow(complex_power(a.wide(), b.wide()))),
         Opcode::Atan2 => map2::<PLAIN, C, C, C, _>(|a, b| C::narrow((a.wide() / b.wide()).atan())),
         _ => return None,

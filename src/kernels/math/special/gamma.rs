@@ -39,7 +39,7 @@ pub fn zeta(x: f64, q: f64) -> f64 {
             return f64::NAN;
         }
     }
-    if q.is_infinite() {
+    if q.is_infinite() || (x.is_infinite() && q > 1.0) {
         return 0.0;
     }
     let mut sum = q.powf(-x);

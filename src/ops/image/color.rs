@@ -198,7 +198,8 @@ fn scale_saturation([r, g, b]: [f32; 3], scale: f32) -> [f32; 3] {
         hue += 1.0;
     }
     // The maximum of zero and what is no number is zero.
-    let saturation = (saturation * scale).max(0.0).min(1.0);
+    let scaled = saturation * scale;
+    let saturation = if scaled > 0.0 { scaled.min(1.0) } else { 0.0 };
     let chroma = saturation * value;
     let rest = value - chroma;
     let sector = hue * 6.0;

@@ -3,7 +3,7 @@
 use ff_graph::{Graph, ImportOptions, import_graph_def};
 use ff_op::{Attrs, OutputRef};
 use ff_proto::{AttrValue, GraphDef, attr_value};
-use ff_runtime::{Call, EagerContext, EagerTensor, RunRequest, Session, SessionOptions};
+use ff_runtime::{EagerContext, EagerTensor, RunRequest, Session, SessionOptions};
 use ff_tensor::{Code, DataType, Result, Tensor};
 use parking_lot::Mutex;
 use smallvec::smallvec;
@@ -174,13 +174,9 @@ fn eager(function: &str, asks: Option<bool>, call_asks: Option<bool>) -> Result<
     let op = context.find_op(function)?;
     let device = context.device("CPU:0")?;
     let attrs = call_asks.map_or_else(Attrs::new, |value| Attrs::new().with("_XlaMustCompile", value));
-    let call = Call {
-        kernel: context.kernel(&op, device, &attrs, &smallvec![DataType::FLOAT])?,
-        device,
-        inputs: smallvec![EagerTensor::Ready(Tensor::vector(&VALUES)?)],
-        cancellation: None,
-    };
-    let outputs = context.execute(call)?;
+    let kernel = context.kernel(&op, device, &attrs, &smallvec![DataType::FLOAT])?;
+    let input = EagerTensor::Ready(Tensor::vector(&VALUES)?);
+    let outputs = context.execute(&kernel, device, std::iter::once(Ok(input)), None)?;
     match &outputs[0] {
         EagerTensor::Ready(value) => Ok(value.as_slice::<f32>()?.to_vec()),
         EagerTensor::Pending(_) => panic!("the executor is synchronous"),

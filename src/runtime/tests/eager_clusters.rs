@@ -2,7 +2,7 @@
 
 use ff_ops::registry;
 use ff_proto::{ClusterDef, ConfigProto, CoordinationServiceConfig, JobDef, ServerDef, config_proto};
-use ff_runtime::{Call, EagerContext, Joining, SessionOptions};
+use ff_runtime::{EagerContext, Joining, SessionOptions};
 use ff_tensor::{Code, DataType, Tensor};
 use std::sync::Arc;
 
@@ -130,16 +130,8 @@ fn add(context: &Arc<EagerContext>) -> ff_tensor::Result<Vec<f32>> {
     let (op, device) = (context.find_op("AddV2")?, context.home());
     let types = [DataType::FLOAT, DataType::FLOAT].into_iter().collect();
     let kernel = context.kernel(&op, device, &ff_op::Attrs::new(), &types)?;
-    let inputs = [one.clone(), one]
-        .map(ff_runtime::EagerTensor::Ready)
-        .into_iter()
-        .collect();
-    let outputs = context.execute(Call {
-        kernel,
-        device,
-        inputs,
-        cancellation: None,
-    })?;
+    let inputs = [one.clone(), one].map(|value| Ok(ff_runtime::EagerTensor::Ready(value)));
+    let outputs = context.execute(&kernel, device, inputs.into_iter(), None)?;
     Ok(outputs[0].wait()?.as_slice::<f32>()?.to_vec())
 }
 

@@ -1,7 +1,8 @@
 //! What a kernel sees while a step runs.
 
 use crate::{
-    Cancellation, FunctionHost, NodeInfo, Prepared, RefVariable, Relay, Rendezvous, ResourceManager, Value,
+    Cancellation, FunctionHost, NodeInfo, Prepared, RefVariable, Relay, Rendezvous, ResourceManager,
+    StepTensors, Value,
 };
 use ff_kernels::ThreadPool;
 use ff_proto::ConfigProto;
@@ -67,6 +68,11 @@ pub trait KernelHost: Send + Sync {
 
     /// Where values of this step wait for who receives them. None where a step is a single node.
     fn rendezvous(&self) -> Option<&Arc<Rendezvous>> {
+        None
+    }
+
+    /// What the step can leave to its session, and what steps before have left; none outside of sessions.
+    fn session_tensors(&self) -> Option<&StepTensors> {
         None
     }
 

@@ -161,7 +161,9 @@ impl Session {
         }
         let complete = state.is_complete();
         // The last call waits for everything, also for what only targets need.
-        run.go_on(state, &slots, &wanted, &|frame| !complete && there(frame))
+        let outputs = run.go_on(state, &slots, &wanted, &|frame| !complete && there(frame))?;
+        self.keep_tensors(&run.step, fetches);
+        Ok(outputs)
     }
 }
 

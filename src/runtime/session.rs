@@ -15,7 +15,7 @@ use crate::profile;
 use crate::step::Step;
 use ff_graph::{Graph, NodeId};
 use ff_kernels::ThreadPool;
-use ff_op::OutputRef;
+use ff_op::{OutputRef, SessionTensors};
 use ff_platform::threads;
 use ff_proto::{ConfigProto, RunMetadata, RunOptions, run_options::TraceLevel};
 use ff_tensor::{Code, Result, Status, Tensor, bail, ensure, status};
@@ -44,6 +44,8 @@ pub struct SessionState {
     pub branch_pool: Option<Arc<ThreadPool>>,
     /// State of stateful nodes by node name: never in a plan, so that all plans advance the same streams.
     pub node_states: NodeStates,
+    /// Values that steps have left to later ones.
+    pub tensors: Arc<SessionTensors>,
     /// What the session was configured with.
     pub config: ConfigProto,
 }
@@ -103,6 +105,7 @@ impl Session {
             pool,
             branch_pool,
             node_states: NodeStates::default(),
+            tensors: Arc::default(),
             config: options.config.clone(),
         });
         let functions = {
@@ -154,6 +157,7 @@ impl Session {
         let kept = self.plan(&signature, &step)?;
         let feeds = request.feeds.iter().map(|(_, tensor)| tensor.clone()).collect();
         let outputs = self.execute(&kept, feeds, &step)?;
+        self.keep_tensors(&step, request.fetches);
         let metadata = if request.want_metadata {
             Some(self.metadata(&signature, &step, request)?)
         } else {
@@ -192,6 +196,15 @@ impl Session {
     pub(crate) fn time_limit(&self, options: Option<&RunOptions>) -> Option<std::time::Duration> {
         let own = options.and_then(|options| milliseconds(options.timeout_in_ms));
         own.or_else(|| self.options.operation_timeout())
+    }
+
+    /// Keeps for later steps what nodes that were fetched of this one have offered.
+    pub(crate) fn keep_tensors(&self, step: &Step, fetches: &[OutputRef]) {
+        let Some(offered) = step.left() else { return };
+        let graph = self.graph.lock();
+        for fetch in fetches {
+            offered.keep(&graph.node(fetch.node).info.name);
+        }
     }
 
     fn execute(&self, kept: &Arc<KeptPlan>, feeds: Vec<Tensor>, step: &Arc<Step>) -> Result<Vec<Tensor>> {

@@ -7,7 +7,7 @@ use crate::loop_turn::LoopTurn;
 use crate::session::SessionState;
 pub use crate::trace::Trace;
 use ff_kernels::ThreadPool;
-use ff_op::{Cancellation, FunctionHost, KernelHost, NodeInfo, Rendezvous, ResourceManager};
+use ff_op::{Cancellation, FunctionHost, KernelHost, NodeInfo, Rendezvous, ResourceManager, StepTensors};
 use ff_proto::ConfigProto;
 use ff_tensor::{ResourceHandle, Result, Status};
 use parking_lot::{Mutex, RwLock};
@@ -35,6 +35,8 @@ struct Common {
     /// The device of that call, which may be none of the session's, and its resources.
     eager_device: Option<(DeviceName, Arc<ResourceManager>)>,
     rendezvous: OnceLock<Arc<Rendezvous>>,
+    /// What it leaves to its session, made when first asked for.
+    tensors: OnceLock<StepTensors>,
     trace: Option<Trace>,
 }
 
@@ -60,6 +62,7 @@ impl Step {
             kernel: 0,
             eager_device: None,
             rendezvous: OnceLock::new(),
+            tensors: OnceLock::new(),
             trace: traced.then(Trace::default),
         };
         Step::on(Arc::new(common), 0)
@@ -83,6 +86,7 @@ impl Step {
             kernel,
             eager_device: Some(device),
             rendezvous: OnceLock::new(),
+            tensors: OnceLock::new(),
             trace: None,
         };
         Step::on(Arc::new(common), 0)
@@ -105,6 +109,12 @@ impl Step {
     /// The record of what ran, if there is one.
     pub fn recorded(&self) -> Option<&Trace> {
         self.common.trace.as_ref()
+    }
+
+    /// What it may leave to its session; none where no kernel has asked.
+    pub fn left(&self) -> Option<&StepTensors> {
+        let tensors = self.common.tensors.get();
+        tensors.filter(|tensors| !tensors.is_empty())
     }
 
     /// Cancellation of this step.
@@ -198,6 +208,15 @@ impl KernelHost for Step {
         Some(self.common.rendezvous.get_or_init(Arc::default))
     }
 
+    fn session_tensors(&self) -> Option<&StepTensors> {
+        let common = &*self.common;
+        if common.eager_device.is_some() {
+            return None;
+        }
+        let make = || StepTensors::new(common.session.tensors.clone());
+        Some(common.tensors.get_or_init(make))
+    }
+
     fn trace(&self) -> Option<&(dyn Any + Send + Sync)> {
         let trace: &(dyn Any + Send + Sync) = self.common.trace.as_ref()?;
         Some(trace)
@@ -218,6 +237,7 @@ impl SessionState {
             pool,
             branch_pool: None,
             node_states: Mutex::default(),
+            tensors: Arc::default(),
             config: config.clone(),
         }
     }

@@ -1,13 +1,11 @@
 //! Tensors that a session keeps from step to step under a handle.
 
-use ff_op::{Gradient, Kernel, KernelContext, Op, ShapeContext, shapes};
+use ff_op::{Gradient, Kernel, KernelContext, Op, ShapeContext, StepTensors, shapes};
 use ff_tensor::{DataType, HandleInfo, ResourceHandle, Result, Shape, TString, Tensor, ensure, status};
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
-const KEEP: Op = Op {
+const KEPT: Op = Op {
     shape: shapes::scalar,
-    kernels: &[Kernel::native(keep)],
+    kernels: &[Kernel::native(offer)],
     gradient: Gradient::NotDifferentiable,
     ..Op::STATEFUL
 };
@@ -16,64 +14,50 @@ const KEEP: Op = Op {
 pub static OPS: &[&Op] = &[
     &Op {
         name: "GetSessionHandle",
-        ..KEEP
+        ..KEPT
     },
     &Op {
         name: "GetSessionHandleV2",
-        ..KEEP
+        ..KEPT
     },
     &Op {
         name: "GetSessionTensor",
         shape: |context: &mut ShapeContext| context.input_with_rank(0, 0).map(drop),
         kernels: &[Kernel::native(get)],
-        ..KEEP
+        ..KEPT
     },
     &Op {
         name: "DeleteSessionTensor",
         shape: |context: &mut ShapeContext| context.input_with_rank(0, 0).map(drop),
-        kernels: &[Kernel::native(|context| {
-            let name = name(context)?;
-            let manager = context.resources().clone();
-            manager.delete(CONTAINER, &name).map_err(|_| {
-                status!(
-                    InvalidArgument,
-                    "Failed to delete a tensor with handle '{name}' in the session store."
-                )
-            })
-        })],
-        ..KEEP
+        kernels: &[Kernel::native(delete)],
+        ..KEPT
     },
 ];
 
-const CONTAINER: &str = "__session_tensors";
-
-struct Kept(Tensor);
-
-fn unknown(name: &str) -> ff_tensor::Status {
-    status!(
-        InvalidArgument,
-        "The tensor with handle '{name}' is not in the session store."
-    )
+/// Where the values of a session are. FAILED_PRECONDITION outside of sessions.
+fn tensors<'a>(context: &'a KernelContext) -> Result<&'a StepTensors> {
+    context.host().session_tensors().ok_or_else(|| {
+        let op = context.node().op_name();
+        status!(FailedPrecondition, "{op} called on null session state")
+    })
 }
 
-/// Handles are `node;number;device`.
-fn keep(context: &mut KernelContext) -> Result<()> {
-    static NEXT: AtomicU64 = AtomicU64::new(0);
+/// How handles call themselves, and where they say that they are.
+const HANDLE: &str = "TensorHandle";
+
+fn offer(context: &mut KernelContext) -> Result<()> {
     let device = context.host().device_name().to_string();
-    let number = NEXT.fetch_add(1, Ordering::Relaxed);
-    let name = format!("{};{number};{device}", context.node().name);
     let value = context.input(0)?.clone();
-    let manager = context.resources().clone();
-    manager.create(CONTAINER, &name, Arc::new(Kept(value)))?;
+    let name = tensors(context)?.offer(&context.node().name, &device, value)?;
     if context.output_type(0) == DataType::STRING {
         let name = TString::from(name.as_str());
         return context.set_output(0, Tensor::from_strings(Shape::scalar(), vec![name])?);
     }
     let handle = ResourceHandle::new(HandleInfo {
         device,
-        container: CONTAINER.to_string(),
+        container: HANDLE.to_string(),
         name,
-        type_name: "tensorflow::SessionTensor".to_string(),
+        type_name: HANDLE.to_string(),
         ..HandleInfo::default()
     });
     context.set_output(0, Tensor::from_resources(Shape::scalar(), vec![handle])?)
@@ -87,15 +71,16 @@ fn name(context: &KernelContext) -> Result<String> {
 }
 
 fn get(context: &mut KernelContext) -> Result<()> {
-    let name = name(context)?;
-    let kept = context.resources().find::<Kept>(CONTAINER, &name);
-    let value = kept.map_err(|_| unknown(&name))?.0.clone();
+    let value = tensors(context)?.get(&name(context)?)?;
+    let (actual, declared) = (value.dtype(), context.output_type(0));
     ensure!(
-        value.dtype() == context.output_type(0),
-        InvalidArgument,
-        "The tensor with handle '{name}' is of type {}, not {}",
-        value.dtype(),
-        context.output_type(0)
+        actual == declared,
+        Internal,
+        "Output 0 of type {actual} does not match declared output type {declared}"
     );
     context.set_output(0, value)
+}
+
+fn delete(context: &mut KernelContext) -> Result<()> {
+    tensors(context)?.delete(&name(context)?)
 }

@@ -2,7 +2,7 @@
 
 use crate::testing::*;
 use ff_op::{Attrs, Value};
-use ff_tensor::{Code, DataType, PartialShape, Result, Tensor};
+use ff_tensor::{Code, DataType, PartialShape, Result, Shape, TString, Tensor};
 use std::sync::mpsc::Receiver;
 
 /// Ops on one handle, or on none.
@@ -321,16 +321,23 @@ fn optional_values() {
 }
 
 #[test]
-fn a_session_keeps_tensors() {
+fn only_sessions_keep_tensors() {
     let runner = OpRunner::new();
-    let handle = runner.run("GetSessionHandle", &[vector(&[1, 2])], Attrs::new());
-    let handle = handle.unwrap().remove(0);
-    let get = |handle: &Tensor| {
-        let attrs = Attrs::new().with("dtype", DataType::INT32);
-        runner.run("GetSessionTensor", std::slice::from_ref(handle), attrs)
-    };
-    assert_eq!(get(&handle).unwrap()[0].as_slice::<i32>().unwrap(), [1, 2]);
-    let delete = runner.run("DeleteSessionTensor", std::slice::from_ref(&handle), Attrs::new());
-    delete.unwrap();
-    assert!(message(get(&handle)).ends_with("is not in the session store."));
+    let handle = Tensor::from_strings(Shape::scalar(), vec![TString::from("a;0;CPU:0")]).unwrap();
+    let get = Attrs::new().with("dtype", DataType::INT32);
+    for (op, input, attrs) in [
+        ("GetSessionHandle", vector(&[1, 2]), Attrs::new()),
+        ("GetSessionHandleV2", vector(&[1, 2]), Attrs::new()),
+        ("GetSessionTensor", handle.clone(), get),
+        ("DeleteSessionTensor", handle, Attrs::new()),
+    ] {
+        let error = runner.run(op, &[input], attrs).unwrap_err();
+        assert_eq!(error.code(), Code::FailedPrecondition);
+        assert!(
+            error
+                .message()
+                .contains(&format!("{op} called on null session state")),
+            "{error}"
+        );
+    }
 }

@@ -1,33 +1,42 @@
 //! `StringFormat`: summaries of tensors in a template.
 
-use ff_op::{Gradient, Kernel, KernelContext, Op};
+use ff_op::{Attrs, Gradient, Kernel, KernelContext, Op};
 use ff_tensor::{Result, Shape, Tensor, ensure};
 
 /// Every op of this file.
 pub static OPS: &[&Op] = &[&Op {
     name: "StringFormat",
-    shape: ff_op::shapes::scalar,
+    shape: |context| {
+        count(context.attrs(), context.num_inputs())?;
+        ff_op::shapes::scalar(context)
+    },
     kernels: &[Kernel::native(format)],
     gradient: Gradient::NotDifferentiable,
     ..Op::PURE
 }];
 
-fn format(context: &mut KernelContext) -> Result<()> {
-    let attrs = context.attrs();
+/// How often the template has the placeholder, which is once for each input. INVALID_ARGUMENT otherwise.
+fn count(attrs: &Attrs, inputs: usize) -> Result<usize> {
     let (template, placeholder) = (attrs.string("template")?, attrs.string("placeholder")?);
-    let summarize = attrs.int("summarize")?;
-    let mut parts = template.split(placeholder);
     let count = if placeholder.is_empty() {
         0
     } else {
         template.matches(placeholder).count()
     };
     ensure!(
-        count == context.num_inputs(),
+        count == inputs,
         InvalidArgument,
-        "num placeholders in template and num inputs must match: {count} vs. {}",
-        context.num_inputs()
+        "num placeholders in template and num inputs must match: {count} vs. {inputs}"
     );
+    Ok(count)
+}
+
+fn format(context: &mut KernelContext) -> Result<()> {
+    let attrs = context.attrs();
+    let count = count(attrs, context.num_inputs())?;
+    let (template, placeholder) = (attrs.string("template")?, attrs.string("placeholder")?);
+    let summarize = attrs.int("summarize")?;
+    let mut parts = template.split(placeholder);
     let mut text = match count {
         0 => template.to_string(),
         _ => parts.next().unwrap_or("").to_string(),

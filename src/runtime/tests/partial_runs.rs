@@ -2,7 +2,7 @@
 
 use ff_graph::{Graph, NodeBuilder};
 use ff_op::OutputRef;
-use ff_runtime::{Session, SessionOptions, Signature};
+use ff_runtime::{RunRequest, Session, SessionOptions, Signature};
 use ff_tensor::{Code, DataType, Result, Tensor};
 use parking_lot::Mutex;
 use std::sync::Arc;
@@ -119,4 +119,46 @@ fn an_error_or_the_session_ends_it() {
     session.close();
     let closed = step(&session, &handle, &[(a, 1.0)], &[]).err().unwrap();
     assert_eq!(closed.code(), Code::Cancelled);
+}
+
+/// A node that offers the session a value keeps its word with the piece of the run that fetches it.
+#[test]
+fn values_are_kept_with_the_piece_that_fetches_them() {
+    let mut graph = Graph::new(ff_ops::registry());
+    let value = NodeBuilder::new("Const", "value")
+        .attr("dtype", DataType::INT32)
+        .attr("value", Tensor::scalar(7i32).unwrap());
+    let value = out(value.finish(&mut graph).unwrap());
+    let handle = NodeBuilder::new("GetSessionHandle", "kept").input(value);
+    let handle = out(handle.finish(&mut graph).unwrap());
+    let named = NodeBuilder::new("Identity", "named").input(handle);
+    let named = out(named.finish(&mut graph).unwrap());
+    let text = NodeBuilder::new("Placeholder", "text").attr("dtype", DataType::STRING);
+    let text = out(text.finish(&mut graph).unwrap());
+    let get = NodeBuilder::new("GetSessionTensor", "get")
+        .input(text)
+        .attr("dtype", DataType::INT32);
+    let get = out(get.finish(&mut graph).unwrap());
+    let session = Session::new(Arc::new(Mutex::new(graph)), SessionOptions::default()).unwrap();
+    let found = |name: &Tensor| {
+        let response = session.run(&RunRequest {
+            feeds: &[(text, name.clone())],
+            fetches: &[get],
+            targets: &[],
+            options: None,
+            want_metadata: false,
+        });
+        response.map(|response| response.outputs[0].as_slice::<i32>().unwrap().to_vec())
+    };
+    let run = set_up(&session, &[], &[handle, named]);
+    let name = session.partial_run(&run, &[], &[named]).unwrap().remove(0);
+    assert_eq!(
+        name.strings().unwrap()[0].as_bytes(),
+        b"kept;0;/job:localhost/replica:0/task:0/device:CPU:0"
+    );
+    let error = found(&name).unwrap_err();
+    assert_eq!(error.code(), Code::InvalidArgument);
+    assert!(error.message().contains("is not in the session store"), "{error}");
+    session.partial_run(&run, &[], &[handle]).unwrap();
+    assert_eq!(found(&name).unwrap(), [7]);
 }

@@ -1,12 +1,12 @@
 """Control flow of version 1: frames, dead values, references, and graphs that nobody should write."""
 
 
-def _loop(graph, limit=5, name="loop", body=None, start=0, **more):
-    """while i < limit: i = body(i); returns (exit, i in the body)."""
-    enter = graph.add("Enter", graph.const(start), frame_name=name, **more)
-    merge = graph.add("Merge", [enter, "next:0"], name=f"{name}_merge")
+def _loop(graph, limit=5, name="loop", next="next", **more):
+    """i = 0; while i < limit: i = what the node `next` gives. Returns the nodes that enter, merge and switch."""
+    enter = graph.add("Enter", graph.const(0), frame_name=name, **more)
+    merge = graph.add("Merge", [enter, f"{next}:0"], name=f"{name}_merge")
     bound = graph.add("Enter", graph.const(limit), frame_name=name, is_constant=True, **more)
-    more_turns = graph.add("LoopCond", graph.add("Less", merge[0], bound))
+    more_turns = graph.add("LoopCond", graph.add("Less", merge[0], bound), name=f"{name}_more")
     switch = graph.add("Switch", merge[0], more_turns, name=f"{name}_switch")
     return enter, merge, switch
 
@@ -71,6 +71,25 @@ def control_from_another_frame(case):
     case.do(after)
     late = graph.const(3, control=[switch[1], exit])
     case.run(late)
+
+
+def temporaries_of_turns(case):
+    """Each turn has a variable of one name, which it adds its number to; the turns add up what they leave."""
+    for name, at_once in ("loop", 10), ("second", 1):
+        graph, more = case.graph, {"parallel_iterations": at_once}
+        _, _, switch = _loop(graph, 40, name, f"{name}_next", **more)
+        start = graph.add("Enter", graph.const(0), frame_name=name, **more)
+        sum = graph.add("Merge", [start, f"{name}_sum:0"])
+        sums = graph.add("Switch", sum[0], f"{name}_more:0")
+        made = graph.add("TemporaryVariable", name=f"{name}_t", shape=[], dtype="int32", var_name="t", control=[switch[1]])
+        first = graph.add("Assign", made, graph.const(100, control=[switch[1]]))
+        second = graph.add("AssignAdd", first, switch[1])
+        last = graph.add("DestroyTemporaryVariable", second, var_name="t")
+        total = graph.add("AddV2", sums[1], last)
+        graph.add("NextIteration", total, name=f"{name}_sum")
+        one = graph.const(1, control=[switch[1]] + ([total] if at_once == 1 else []))
+        graph.add("NextIteration", graph.add("AddV2", switch[1], one), name=f"{name}_next")
+        case.run(graph.add("Exit", sums[0]))
 
 
 def loop_without_an_exit(case):
@@ -357,4 +376,5 @@ CASES = [
     merge_of_two_that_live, switch_on_what_is_no_scalar, switch_of_many, references, references_in_a_loop,
     reference_through_turns, uninitialized, loop_of_nothing_closed, loop_of_nothing_late, waits_in_a_loop_and_closed,
     fails_in_a_turn, a_loop_in_a_loop, nothing_to_loop_over, dead_enter, control_triggers,
+    temporaries_of_turns,
 ]  # fmt: skip

@@ -317,31 +317,55 @@ def temporary(case):
     case.run(graph.add("DestroyTemporaryVariable", graph.add("Assign", plain, graph.const(1.0)), var_name="plain"))
 
 
+def _kept(node, number):
+    return f"{node};{number};/job:localhost/replica:0/task:0/device:CPU:0"
+
+
 def values_that_a_session_keeps(case):
     graph = case.graph
     x = graph.placeholder("float")
     text = graph.placeholder("string", "text")
-    keep = graph.add("GetSessionHandle", x)
+    keep = graph.add("GetSessionHandle", x, name="keep")
     get = graph.add("GetSessionTensor", text, dtype="float")
     delete = graph.add("DeleteSessionTensor", text)
     case.run(keep, {x: [1.0, 2.0]})
-    case.run(get, {text: "GetSessionHandle;0"})
-    case.run(get, {text: "nobody;0;/job:localhost/replica:0/task:0/device:CPU:0"})
-    case.run((), {text: "nobody"}, delete)
+    case.run(get, {text: _kept("keep", 0)})
+    case.run(graph.add("GetSessionTensor", text, dtype="int32"), {text: _kept("keep", 0)})
+    case.run(get, {text: "keep;0"})
+    case.run(get, {text: _kept("nobody", 0)})
     case.run(get, {text: ["a", "b"]})
-    both = graph.add("GetSessionTensor", keep, dtype="float")
-    case.run(both, {x: 3.0})
-    case.run(graph.add("GetSessionTensor", keep, dtype="int32"), {x: 3.0})
-    gone = graph.add("DeleteSessionTensor", keep, control=[both])
-    case.run(both, {x: 3.0}, gone)
-    case.run(graph.add("GetSessionTensor", keep, dtype="float", control=[gone]), {x: 4.0})
-    case.run((), {x: 3.0}, graph.add("DeleteSessionTensor", keep, control=[gone]))
-    case.run(graph.add("GetSessionHandleV2", x), {x: 3.0})
+    case.run((), {text: "nobody"}, delete)
+    case.run((), {text: _kept("keep", 0)}, delete)
+    case.run(get, {text: _kept("keep", 0)})
+    case.run((), {text: _kept("keep", 0)}, delete)
+
+
+def values_are_kept_for_who_fetches_them(case):
+    graph = case.graph
+    x = graph.placeholder("float")
+    text = graph.placeholder("string", "text")
+    keep = graph.add("GetSessionHandle", x, name="keep")
+    named = graph.add("Identity", keep)
+    get = graph.add("GetSessionTensor", text, dtype="float")
+    case.run(named, {x: 1.0})
+    case.run(get, {text: _kept("keep", 0)})
+    case.run((keep, named), {x: 2.0})
+    case.run(get, {text: _kept("keep", 1)})
+    case.run((keep, graph.add("GetSessionTensor", keep, dtype="float")), {x: 3.0})
+    case.run((), {x: 4.0}, keep[:-2])
+    case.run(get, {text: _kept("keep", 3)})
+    handle = graph.add("GetSessionHandleV2", x, name="resource")
+    case.run(graph.add("StringFormat", [handle], template="<%s>"), {x: 5.0})
+    case.run((), {x: 6.0}, graph.add("DeleteSessionTensor", keep))
+    case.other("session")
+    case.run(get, {text: _kept("keep", 1)}, session=1)
+    case.run(keep, {x: 7.0}, session=1)
 
 
 CASES = [
     references_come_and_go, a_reference_is_read_when_it_is_used, first_version_of_variables, shapes_of_references,
     shared_references, counted_up, rows_of_references, elements_of_references, resources_come_and_go, resources_misfit,
     shared_resources, rows_of_resources, elements_of_resources, slices_are_assigned, many_are_read, temporary, values_that_a_session_keeps,
+    values_are_kept_for_who_fetches_them,
     *REFUSED,
 ]  # fmt: skip

@@ -5,7 +5,7 @@ use super::conv_kernel::{backward_filter, backward_input};
 use super::geometry::{Axis, Format};
 use ff_hlo::{ConvolutionConfig, ConvolutionDims, Window, WindowDimension};
 use ff_op::{Attrs, Gradient, GradientContext, Kernel, LowerContext, Op, ShapeContext};
-use ff_tensor::{PartialShape, Result, ensure};
+use ff_tensor::{DataType, PartialShape, Result, ensure};
 
 static INPUT: Op = Op {
     name: "Conv2DBackpropInput",
@@ -177,6 +177,13 @@ fn given_shape(context: &mut ShapeContext, index: usize, rank: usize) -> Result<
     Ok(())
 }
 
+/// Whether the gradient is all zeros whatever else the shapes of input, filter and incoming gradient are: one of them has
+/// no elements. Only single precision and bfloat16 are taken so; of other types, shapes have to fit all
+/// the same.
+pub fn sums_nothing(dtype: DataType, shapes: [&[i64]; 3]) -> bool {
+    matches!(dtype, DataType::FLOAT | DataType::BFLOAT16) && shapes.iter().any(|dims| dims.contains(&0))
+}
+
 /// Checks that the gradient that comes in has the shape of the forward output.
 fn check_incoming(format: Format, axes: &[Axis], incoming: &[i64]) -> Result<()> {
     for (i, axis) in axes.iter().enumerate() {
@@ -196,6 +203,12 @@ fn lower_input(context: &mut LowerContext, spatial: usize, depthwise: bool) -> R
     let input_dims = given_dims(context, 0)?;
     let (mut filter_dims, incoming_dims) = (context.input_dims(1)?, context.input_dims(2)?);
     let format = Format::of(context.attrs(), spatial)?;
+    let dtype = context.output_type(0);
+    if sums_nothing(dtype, [&input_dims, &filter_dims, &incoming_dims]) {
+        let zeros = context.builder.full(dtype, &input_dims, 0.0)?;
+        context.set_output(0, zeros);
+        return Ok(());
+    }
     ensure!(
         input_dims.len() == spatial + 2 && filter_dims.len() == spatial + 2,
         InvalidArgument,
@@ -261,6 +274,12 @@ fn lower_filter(context: &mut LowerContext, spatial: usize, depthwise: bool) -> 
     let filter_dims = given_dims(context, 1)?;
     let (input_dims, incoming_dims) = (context.input_dims(0)?, context.input_dims(2)?);
     let format = Format::of(context.attrs(), spatial)?;
+    let dtype = context.output_type(0);
+    if sums_nothing(dtype, [&input_dims, &filter_dims, &incoming_dims]) {
+        let zeros = context.builder.full(dtype, &filter_dims, 0.0)?;
+        context.set_output(0, zeros);
+        return Ok(());
+    }
     ensure!(
         input_dims.len() == spatial + 2 && filter_dims.len() == spatial + 2,
         InvalidArgument,
@@ -311,6 +330,15 @@ fn lower_filter(context: &mut LowerContext, spatial: usize, depthwise: bool) -> 
 }
 
 crate::op_cases! {
+    of_nothing: family(&["Conv2DBackpropInput", "DepthwiseConv2dNativeBackpropInput"], &[DataType::FLOAT, DataType::BFLOAT16], |op, dtype| Case::op(op).without_gradient()
+        .inputs([vector(&[1, 4, 4, 2]), numbers(dtype, &[2, 2, 0, 1], &[]), cycle(dtype, &[1, 3, 4, 1])]).attr("strides", vec![1i64; 4])
+        .attr("padding", "SAME").gives(numbers(dtype, &[1, 4, 4, 2], &[0.0; 32])));
+    of_nothing_else: family(&["Conv2DBackpropFilter", "DepthwiseConv2dNativeBackpropFilter"], &[DataType::DOUBLE, DataType::HALF], |op, dtype| Case::op(op)
+        .inputs([numbers(dtype, &[1, 4, 4, 0], &[]), vector(&[2, 2, 1, 1]), cycle(dtype, &[1, 4, 4, 1])]).attr("strides", vec![1i64; 4])
+        .attr("padding", "SAME").fails(Code::InvalidArgument));
+    volumes_of_nothing: Case::op("Conv3DBackpropFilterV2").without_gradient()
+        .inputs([numbers(DataType::FLOAT, &[1, 2, 2, 2, 0], &[]), vector(&[1, 1, 1, 1, 2]), cycle(DataType::FLOAT, &[1, 2, 2, 2, 2])]).attr("strides", vec![1i64; 5])
+        .attr("padding", "SAME").gives(numbers(DataType::FLOAT, &[1, 1, 1, 1, 2], &[0.0; 2]));
     filter_of_no_channels: family(&["Conv2DBackpropFilter", "DepthwiseConv2dNativeBackpropFilter"], &[DataType::FLOAT], |op, dtype| Case::op(op)
         .inputs([numbers(dtype, &[0, 0, 0, 0], &[]), vector(&[2, 2, 1, 1]), numbers(dtype, &[0, 0, 0, 1], &[])]).attr("strides", vec![1i64; 4])
         .attr("padding", "SAME").gives(numbers(dtype, &[2, 2, 1, 1], &[0.0; 4])));

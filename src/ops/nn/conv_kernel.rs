@@ -2,6 +2,7 @@
 //! last and back.
 
 use super::conv::axes;
+use super::conv_gradient::sums_nothing;
 use super::geometry::Format;
 use crate::math::out_of_memory;
 use crate::movement::transpose;
@@ -179,6 +180,10 @@ pub fn backward_input(context: &mut KernelContext, depthwise: bool) -> Result<()
     }
     let filter = context.input(1)?;
     let incoming = channels_last(format, context.input(2)?)?;
+    if sums_nothing(filter.dtype(), [&dims, filter.dims(), incoming.dims()]) {
+        let zeros = Tensor::zeros(filter.dtype(), context.output_shape(0)?.clone())?;
+        return context.set_output(0, zeros);
+    }
     let shape = checked(context, &dims, filter.dims(), incoming.dims(), depthwise)?;
     let mut output = Tensor::zeros(context.output_type(0), Shape::new(&dims)?)?;
     if output.num_elements() > 0 && incoming.num_elements() > 0 {
@@ -197,9 +202,8 @@ pub fn backward_filter(context: &mut KernelContext, depthwise: bool) -> Result<(
     Shape::new(&dims)?;
     let input = channels_last(format, context.input(0)?)?;
     let incoming = channels_last(format, context.input(2)?)?;
-    if input.dims().last() == Some(&0) {
-        // An input without channels fits any filter.
-        let zeros = Tensor::zeros(context.output_type(0), Shape::new(&dims)?)?;
+    if sums_nothing(input.dtype(), [input.dims(), &dims, incoming.dims()]) {
+        let zeros = Tensor::zeros(input.dtype(), Shape::new(&dims)?)?;
         return context.set_output(0, zeros);
     }
     let shape = checked(context, input.dims(), &dims, incoming.dims(), depthwise)?;

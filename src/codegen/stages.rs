@@ -114,6 +114,7 @@ fn is_expensive(plan: &FusionPlan, number: usize) -> bool {
                         | Rsqrt
                 )
         }
+        NodeKind::Random(..) => true,
         _ => false,
     }
 }
@@ -147,6 +148,7 @@ pub fn element_cost(plan: &FusionPlan) -> f64 {
         .filter(|&number| plan.nodes[number].level == Level::Wide)
         .map(|number| match &plan.nodes[number].kind {
             NodeKind::Map(opcode, _) if is_library(*opcode, plan.nodes[number].operand_dtype) => 10.0,
+            NodeKind::Random(..) => 1.5,
             _ if is_expensive(plan, number) => 0.35,
             _ => 0.03,
         })

@@ -352,6 +352,24 @@ pub enum RngAlgorithm {
     ThreeFry,
 }
 
+impl RngAlgorithm {
+    /// Elements of a state.
+    pub fn state_words(self) -> usize {
+        match self {
+            RngAlgorithm::Philox => 3,
+            RngAlgorithm::ThreeFry => 2,
+        }
+    }
+
+    /// Bytes that one value of the counter gives.
+    pub fn block_bytes(self) -> usize {
+        match self {
+            RngAlgorithm::Philox => 16,
+            RngAlgorithm::ThreeFry => 8,
+        }
+    }
+}
+
 /// Direction and element types of a Fourier transform.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum FftKind {

@@ -15,9 +15,6 @@ use std::sync::Arc;
 /// Makes the body of a cluster ready to run op by op.
 pub type MakeCallable<'a> = &'a dyn Fn(Arc<FunctionBody>) -> Arc<dyn Callable>;
 
-/// Bytes of the largest constant that becomes part of a cluster.
-const LARGEST_CONSTANT: usize = 1024;
-
 /// See the module.
 pub fn encapsulate(
     graph: Graph,
@@ -59,6 +56,8 @@ struct Cluster<'a> {
 struct Cut {
     body: FunctionBody,
     inputs: Vec<OutputRef>,
+    /// Constants that are part of the body.
+    constants: Vec<NodeId>,
     outputs: Vec<OutputRef>,
 }
 
@@ -95,7 +94,12 @@ fn put(rebuild: &mut Rebuild, cluster: &Cluster, policy: &Policy, ways: &Ways) -
         value.ok_or_else(|| status!(Internal, "an input of a cluster comes after it"))
     });
     let sources: Inputs = sources.collect::<Result<_>>()?;
-    let new = rebuild.add(info, sources, Vec::new())?;
+    // What a constant waits for says in which branch, or turn of a loop, it is there.
+    let constants = cut.constants.iter();
+    let mut controls: Vec<NodeId> = constants.flat_map(|&id| rebuild.controls(graph, id)).collect();
+    controls.sort_unstable();
+    controls.dedup();
+    let new = rebuild.add(info, sources, controls)?;
     for (index, old) in cut.outputs.iter().enumerate() {
         let value = OutputRef {
             node: new,
@@ -109,12 +113,14 @@ fn put(rebuild: &mut Rebuild, cluster: &Cluster, policy: &Policy, ways: &Ways) -
 }
 
 impl Cluster<'_> {
-    /// Makes the body. Small constants become part of it; every other value from outside is an argument.
+    /// Makes the body. Constants become part of it (their memory is shared); every other value from outside is an
+    /// argument.
     fn cut(&self) -> Result<Cut> {
         let mut graph = Graph::with_functions(self.graph.registry().clone(), self.graph.functions().clone());
         let mut values: FxHashMap<OutputRef, OutputRef> = FxHashMap::default();
         let mut inputs = Vec::new();
         let mut arguments = Vec::new();
+        let mut constants = Vec::new();
         for &id in self.members {
             let node = self.graph.node(id);
             for &input in node.inputs.iter() {
@@ -122,7 +128,8 @@ impl Cluster<'_> {
                     continue;
                 }
                 let source = self.graph.node(input.node);
-                let new = if is_small_constant(&source.info) {
+                let new = if source.info.op_name() == "Const" {
+                    constants.push(input.node);
                     graph.add_node(source.info.clone(), Inputs::new(), Vec::new())?
                 } else {
                     let argument = self.argument(input, inputs.len())?;
@@ -152,6 +159,7 @@ impl Cluster<'_> {
         Ok(Cut {
             body: FunctionBody::of_parts(graph, arguments, results)?,
             inputs,
+            constants,
             outputs,
         })
     }
@@ -182,9 +190,4 @@ impl Cluster<'_> {
         }
         wanted
     }
-}
-
-fn is_small_constant(info: &NodeInfo) -> bool {
-    let value = info.attrs.tensor("value");
-    info.op_name() == "Const" && value.is_ok_and(|value| value.byte_size() <= LARGEST_CONSTANT)
 }

@@ -40,6 +40,8 @@ pub(crate) struct Shared {
     op_by_op: Arc<dyn Callable>,
     policy: Policy,
     pub(crate) watch: Arc<Watch>,
+    /// Elements of the largest constant in the body.
+    largest_constant: usize,
     known: RwLock<Vec<Arc<Known>>>,
 }
 
@@ -58,7 +60,10 @@ impl ClusterKernel {
         policy: Policy,
         watch: Arc<Watch>,
     ) -> ClusterKernel {
+        let constants = body.graph().nodes();
+        let constants = constants.filter_map(|(_, node)| node.info.attrs.tensor("value").ok());
         ClusterKernel(Arc::new(Shared {
+            largest_constant: constants.map(Tensor::num_elements).max().unwrap_or(0),
             body,
             op_by_op,
             policy,
@@ -143,7 +148,8 @@ impl Shared {
             runs: AtomicU32::new(0),
             program: OnceLock::new(),
         });
-        let largest = inputs.iter().map(Tensor::num_elements).max().unwrap_or(0);
+        let inputs = inputs.iter().map(Tensor::num_elements);
+        let largest = inputs.fold(self.largest_constant, usize::max);
         if largest < self.policy.least_elements {
             let _ = made.program.set(None);
         }

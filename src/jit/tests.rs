@@ -253,3 +253,31 @@ fn what_says_no_is_in_no_cluster() {
         assert_eq!(names, [OP_NAME, OP_NAME, "no", "x"]);
     }
 }
+
+/// Adds a constant that waits for a node.
+fn waiting_constant(net: &mut Net, name: &str, elements: usize, waits_for: NodeId) -> NodeId {
+    let value = Tensor::vector(&vec![1.0f32; elements]).unwrap();
+    let constant = NodeBuilder::new("Const", name)
+        .attr("value", value)
+        .attr("dtype", DataType::FLOAT);
+    let constant = constant.finish(&mut net.graph).unwrap();
+    net.graph.add_control_edge(waits_for, constant);
+    constant
+}
+
+#[test]
+fn constants_of_any_size_are_part_of_a_cluster_which_waits_as_they_do() {
+    for elements in [1, 100_000] {
+        let mut net = Net::new();
+        let (x, other) = (net.input("x"), net.input("other"));
+        let constant = waiting_constant(&mut net, "constant", elements, other);
+        let a = net.op("Add", "a", &[x, constant]);
+        let b = net.op("Tanh", "b", &[a]);
+        let (graph, goal, _) = net.clustered(&[x, other], &[b], &Policy::AUTO);
+        let cluster = graph.node(goal.fetches[0].node);
+        assert_eq!(cluster.info.op_name(), OP_NAME);
+        assert_eq!(cluster.inputs.len(), 1);
+        let waits_for = graph.node(cluster.control_inputs[0]);
+        assert_eq!(waits_for.info.name, "other");
+    }
+}

@@ -8,6 +8,7 @@ mod ir;
 mod lanes;
 mod machine;
 mod math;
+mod random;
 mod reads;
 mod reduction;
 mod start;

@@ -118,6 +118,23 @@ impl Builder {
         )
     }
 
+    /// Random bits alone: an array of u32 or u64.
+    pub fn random_bits(
+        &mut self,
+        algorithm: RngAlgorithm,
+        state: Op,
+        dtype: DataType,
+        dims: &[i64],
+    ) -> Result<Op> {
+        self.check_op(state)?;
+        self.emit_declared(
+            Opcode::RngBitGenerator,
+            &[state],
+            Attributes::Rng(algorithm),
+            Some(HloShape::array(dtype, dims)),
+        )
+    }
+
     /// The extent of an axis as an s32 scalar.
     pub fn get_dimension_size(&mut self, operand: Op, axis: usize) -> Result<Op> {
         self.emit(

@@ -155,7 +155,7 @@ impl Planner {
                 "a fusion that reads sums of columns has no plan"
             );
             ensure!(
-                !matches!(node.kind, NodeKind::Read(_)) || node.level == Level::Wide,
+                !matches!(node.kind, NodeKind::Read(_) | NodeKind::Random(..)) || node.level == Level::Wide,
                 Unimplemented,
                 "a fusion that reads at computed places for rows has no plan"
             );

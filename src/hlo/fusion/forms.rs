@@ -47,12 +47,13 @@ pub(crate) fn change(view: &View, instruction: &Instruction, shape: &ArrayShape)
     })
 }
 
-/// Whether an opcode moves elements of its operands in ways that are no views, and that fusions read in place.
+/// Whether an opcode moves elements of its operands in ways that are no views, and that fusions read in place; or draws
+/// random bits, which fusions do in place too.
 pub(crate) fn is_read(opcode: Opcode) -> bool {
     use Opcode::*;
     matches!(
         opcode,
-        Concatenate | DynamicSlice | DynamicUpdateSlice | Gather | Pad
+        Concatenate | DynamicSlice | DynamicUpdateSlice | Gather | Pad | RngBitGenerator
     )
 }
 

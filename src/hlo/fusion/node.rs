@@ -1,6 +1,6 @@
 //! The parts of a plan.
 
-use crate::attributes::Attributes;
+use crate::attributes::{Attributes, RngAlgorithm};
 use crate::opcode::Opcode;
 use ff_tensor::DataType;
 use smallvec::SmallVec;
@@ -26,6 +26,9 @@ pub enum NodeKind {
     /// Reads an element at a place that is computed, see [`Read`]. Operands: a start for each of its [`Start`]s, then
     /// what takes the place of elements that are not there, if anything does (zero else).
     Read(usize),
+    /// Random bits: the operands are the words of the generator's state, and the counter with this number says which
+    /// element it is, in their order.
+    Random(RngAlgorithm, usize),
     /// The value of this counter.
     Counter(usize),
     /// The value of this constant.

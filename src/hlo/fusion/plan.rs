@@ -63,6 +63,13 @@ impl FusionPlan {
             .any(|node| matches!(node.kind, NodeKind::Reduce(_)))
     }
 
+    /// Whether random bits are drawn.
+    pub fn draws(&self) -> bool {
+        self.nodes
+            .iter()
+            .any(|node| matches!(node.kind, NodeKind::Random(..)))
+    }
+
     /// For each node: how many reductions of rows lie before it.
     pub fn depths(&self) -> Vec<usize> {
         let mut depths: Vec<usize> = Vec::with_capacity(self.nodes.len());

@@ -1,8 +1,9 @@
-//! Instructions that move elements in ways that are no views, as reads at computed places.
+//! Instructions that move elements in ways that are no views, as reads at computed places; and random bits, which depend
+//! on the place.
 
 use super::node::{Check, NodeKind, Read, Start};
 use super::planner::{Pending, Planner, Value};
-use crate::attributes::{Attributes, GatherDims, PadDimension};
+use crate::attributes::{Attributes, GatherDims, PadDimension, RngAlgorithm};
 use crate::module::{Computation, Instruction, InstructionId};
 use crate::opcode::Opcode;
 use crate::shape::{ArrayShape, Dims};
@@ -45,7 +46,7 @@ impl<'s> Builder<'s> {
 }
 
 impl Planner {
-    /// The node of a padding, concatenation, dynamic slice or gather.
+    /// The node of a padding, concatenation, dynamic slice or gather, or of random bits.
     pub(super) fn read(&mut self, computation: &Computation, instruction: &Instruction) -> Result<Value> {
         let shape = instruction.array_shape()?;
         let elements = shape.num_elements();
@@ -69,6 +70,9 @@ impl Planner {
             (Opcode::DynamicSlice, _) => self.dynamic_slice(operands, shape_of(operands[0])?, shape)?,
             (Opcode::DynamicUpdateSlice, _) => {
                 self.dynamic_update(operands, shape, shape_of(operands[1])?)?
+            }
+            (Opcode::RngBitGenerator, Attributes::Rng(algorithm)) => {
+                self.random_bits(operands[0], shape, *algorithm)?
             }
             (Opcode::Gather, Attributes::Gather(dims)) => {
                 self.gather(operands, shape_of(operands[0])?, shape, dims)?
@@ -238,6 +242,28 @@ impl Planner {
             }
         }
         Ok(self.finish_read((parameter, dtype), read, Some(base)))
+    }
+
+    fn random_bits(
+        &mut self,
+        state: InstructionId,
+        shape: &ArrayShape,
+        algorithm: RngAlgorithm,
+    ) -> Result<usize> {
+        let (parameter, dtype, view) = self.viewed(state)?;
+        let elements = shape.num_elements();
+        let mut words = SmallVec::new();
+        for word in 0..algorithm.state_words() as i64 {
+            let place = Builder::new(shape, view.offset + word * view.strides[0]);
+            words.push(self.load((parameter, dtype), Walk::of(&place.view), elements));
+        }
+        self.counters.push(Pending {
+            what: DataType::INT64,
+            walk: Walk::of(&View::dense(&shape.dims)),
+            elements,
+        });
+        let kind = NodeKind::Random(algorithm, self.counters.len() - 1);
+        Ok(self.push(kind, words, (DataType::UINT64, shape.dtype), Some(elements)))
     }
 
     fn gather(

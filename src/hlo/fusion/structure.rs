@@ -35,6 +35,7 @@ impl FusionPlan {
                 NodeKind::Columns(opcode) => write!(out, "columns {opcode}")?,
                 NodeKind::Load(input) => write!(out, "load {input}")?,
                 NodeKind::Read(read) => write_read(out, &self.reads[*read])?,
+                NodeKind::Random(algorithm, counter) => write!(out, "random {algorithm:?} {counter}")?,
                 NodeKind::Counter(counter) => write!(out, "count {counter}")?,
                 NodeKind::Constant(constant) => write!(out, "constant {constant}")?,
             }

@@ -14,6 +14,7 @@ pub mod fusion;
 pub mod inline;
 pub mod loop_invariant;
 pub mod pipeline;
+pub mod random_bits;
 mod rebuild;
 pub mod schedule;
 pub mod transpose_motion;

@@ -1,8 +1,8 @@
 //! The passes in their order.
 
 use super::{
-    Changed, algebraic, constant_folding, cse, dce, dot, fusion, inline, loop_invariant, schedule,
-    transpose_motion, trip_count,
+    Changed, algebraic, constant_folding, cse, dce, dot, fusion, inline, loop_invariant, random_bits,
+    schedule, transpose_motion, trip_count,
 };
 use crate::module::Module;
 use ff_tensor::Result;
@@ -20,6 +20,10 @@ pub const ALL: &[Pass] = &[
     Pass {
         name: "inline",
         run: inline::run,
+    },
+    Pass {
+        name: "random_bits",
+        run: random_bits::run,
     },
     Pass {
         name: "algebraic",

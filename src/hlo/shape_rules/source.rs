@@ -4,7 +4,7 @@ use super::{Query, axis, wrong_attributes};
 use crate::attributes::{Attributes, RngAlgorithm};
 use crate::opcode::Opcode;
 use crate::shape::{ArrayShape, HloShape};
-use ff_tensor::{DataType, Result, bail, ensure};
+use ff_tensor::{DataType, Result, ensure};
 
 pub(super) fn infer(query: &Query) -> Result<HloShape> {
     match (query.opcode, query.attributes) {
@@ -34,25 +34,24 @@ pub(super) fn infer(query: &Query) -> Result<HloShape> {
 
 fn rng(query: &Query, algorithm: RngAlgorithm) -> Result<HloShape> {
     let state = query.array(0)?;
-    let words = match algorithm {
-        RngAlgorithm::Philox => 3,
-        RngAlgorithm::ThreeFry => 2,
-    };
+    let words = algorithm.state_words() as i64;
     ensure!(
         *state == ArrayShape::new(DataType::UINT64, &[words]),
         InvalidArgument,
         "The state of {algorithm:?} is u64[{words}], got {state}"
     );
     let declared = query.declared()?;
-    match declared.as_tuple()? {
-        [first, HloShape::Array(bits)]
-            if first == query.operands[0] && matches!(bits.dtype, DataType::UINT32 | DataType::UINT64) =>
-        {
-            Ok(declared.clone())
-        }
-        _ => bail!(
-            InvalidArgument,
-            "The result must be the state and an array of u32 or u64, got {declared}"
-        ),
-    }
+    let bits = match declared {
+        HloShape::Tuple(parts) => match &parts[..] {
+            [first, HloShape::Array(bits)] if first == query.operands[0] => Some(bits),
+            _ => None,
+        },
+        HloShape::Array(bits) => Some(bits),
+    };
+    ensure!(
+        bits.is_some_and(|bits| matches!(bits.dtype, DataType::UINT32 | DataType::UINT64)),
+        InvalidArgument,
+        "The result must be an array of u32 or u64, alone or after the state, got {declared}"
+    );
+    Ok(declared.clone())
 }

@@ -18,7 +18,7 @@ pub use gradients::{conv_backward_filter, conv_backward_input};
 
 use crate::gemm::{
     Element, Epilogue, Half, Kernels, Matrix, PackedB, Panels, Product, RowSource, gemm, gemm_packed, pack_b,
-    packed_len, shifted,
+    packed_len, shifted, sums_along_terms,
 };
 use crate::pool::ThreadPool;
 use crate::scratch::{self, OutOfMemory};
@@ -155,6 +155,18 @@ impl Convolution {
             && self.axes.iter().all(|a| {
                 a.window == 1 && a.stride == 1 && a.low == 0 && a.input == a.output && a.input_dilation == 1
             })
+    }
+
+    /// Whether [`conv_packed`] gives the bits of [`conv`]: not where the latter has loops of its own.
+    pub fn takes_packed(&self) -> bool {
+        let is_depthwise = self.groups > 1 && self.group_in() == 1;
+        let few = self.is_product()
+            && sums_along_terms(
+                (self.batch * self.out_pixels(), self.out_channels),
+                1,
+                (self.out_channels, 1),
+            );
+        !is_depthwise && !few
     }
 
     fn check<T>(&self, input: &[T], output: &[T]) {

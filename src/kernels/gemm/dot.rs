@@ -15,8 +15,8 @@ const LANES: usize = 32;
 const FEW: usize = 4;
 
 /// True if the product is better done here: the terms of both operands are contiguous and one extent is small.
-pub fn applies<T>((m, n): (usize, usize), a: &Matrix<'_, T>, b: &Matrix<'_, T>) -> bool {
-    a.column_step == 1 && b.row_step == 1 && (n <= FEW || (m <= FEW && b.column_step != 1))
+pub fn applies((m, n): (usize, usize), a_step: usize, (row_step, column_step): (usize, usize)) -> bool {
+    a_step == 1 && row_step == 1 && (n <= FEW || (m <= FEW && column_step != 1))
 }
 
 struct Dot<'a, T>(&'a [T], &'a [T]);

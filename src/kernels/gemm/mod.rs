@@ -5,7 +5,7 @@
 //! `f32`, everything else through a simple blocked loop ([`gemm_any`]).
 //!
 //! The bits of a result depend on the operands, their extents and the processor's instruction set only: not on
-//! the number of threads, and not on whether B was packed before.
+//! the number of threads, and not on whether B was packed before (but see [`sums_along_terms`]).
 
 mod batch;
 mod dot;
@@ -157,7 +157,7 @@ pub fn gemm<T: Element>(
     a.check(m, k);
     b.check(k, n);
     check_bias(epilogue, n);
-    if dot::applies((m, n), &a, &b) {
+    if dot::applies((m, n), a.column_step, (b.row_step, b.column_step)) {
         dot::gemm(pool, (m, n, k), a, b, c, c_step, accumulate, epilogue);
         return Ok(());
     }
@@ -197,6 +197,14 @@ pub fn gemm<T: Element>(
         }
         Ok(())
     })?
+}
+
+/// Whether [`gemm`] computes sums of elementwise products, each in lanes, which [`gemm_packed`] never does: the two give
+/// other bits then, and packing gains nothing.
+///
+/// `a_step` is the distance between the terms of a row of A, `b_steps` are the row and column step of B.
+pub fn sums_along_terms((m, n): (usize, usize), a_step: usize, b_steps: (usize, usize)) -> bool {
+    dot::applies((m, n), a_step, b_steps)
 }
 
 /// [`gemm`] with a B that was packed before.

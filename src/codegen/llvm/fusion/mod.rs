@@ -9,6 +9,7 @@ mod row;
 
 use super::elementwise::{self, Library, computed, stored};
 use super::ir::{Ir, Kind, Val};
+use super::random::buffer_words;
 use super::reduction::{REDUCE_LANES, SHORT_ROW};
 use crate::layout::Layout;
 use crate::stages::{Stage, stages};
@@ -45,6 +46,8 @@ pub(super) struct Emitter<'p, 'c> {
     pub words: Val,
     /// Memory for lanes that are cut or passed to functions.
     buffers: Vec<Val>,
+    /// Memory for random bits, if there are any.
+    random: Option<Val>,
     /// Operands of reductions of short rows and ends of rows.
     pub(super) tails: Vec<Option<Val>>,
     pub(super) row_length: Val,
@@ -87,6 +90,12 @@ pub fn gpu<'c>(context: &'c Context, name: &str, plan: &FusionPlan, layout: &Lay
     let (words, threads) = (ir.parameter(0), ir.parameter(1));
     if plan.columns.is_some() {
         bail!(Unimplemented, "a fusion that sums columns has no code for GPUs");
+    }
+    if plan.draws() {
+        bail!(
+            Unimplemented,
+            "a fusion that draws random bits has no code for GPUs"
+        );
     }
     if !layout.library.is_empty() {
         bail!(
@@ -140,6 +149,7 @@ impl<'p, 'c> Emitter<'p, 'c> {
             rows,
             words,
             buffers: Vec::new(),
+            random: None,
             tails: vec![None; plan.nodes.len()],
             scratch,
         };
@@ -187,6 +197,9 @@ impl<'p, 'c> Emitter<'p, 'c> {
     fn make_buffers(&mut self) -> Result<()> {
         for _ in 0..4 {
             self.buffers.push(self.ir.stack(Kind::I64, self.lanes));
+        }
+        if self.plan.draws() {
+            self.random = Some(self.ir.stack(Kind::I64, buffer_words(self.lanes)));
         }
         for (number, node) in self.plan.nodes.iter().enumerate() {
             if matches!(node.kind, NodeKind::Reduce(_)) {
@@ -365,6 +378,7 @@ impl<'p, 'c> Emitter<'p, 'c> {
                 NodeKind::Load(input) => place.load(input)?,
                 NodeKind::Counter(counter) => place.count(counter)?,
                 NodeKind::Read(read) => place.read_at(number, read, &values)?,
+                NodeKind::Random(..) => place.random_bits(number)?,
                 _ => self.map(number, &values, lanes)?,
             });
         }
@@ -388,6 +402,12 @@ impl<'p, 'c> Emitter<'p, 'c> {
             .iter()
             .map(|&number| value(self.plan.nodes[number].operands[0]))
             .collect()
+    }
+
+    /// Memory for random bits.
+    pub(super) fn random_buffer(&self) -> Result<Val> {
+        self.random
+            .ok_or_else(|| status!(Internal, "a kernel has no memory for random bits"))
     }
 
     /// Memory for lanes.

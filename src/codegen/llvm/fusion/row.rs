@@ -112,6 +112,9 @@ impl Emitter<'_, '_> {
                 }
             }
             NodeKind::Read(read) => row.reads[read] = Some(self.row_read(row, number, read, coordinates)?),
+            NodeKind::Random(_, counter) => {
+                row.counters[counter] = Some(self.row_counter(counter, coordinates));
+            }
             NodeKind::Counter(counter) => {
                 let source = &self.plan.counters[counter];
                 let value = self.row_counter(counter, coordinates);

@@ -336,6 +336,20 @@ impl<'c> Ir<'c> {
         }
     }
 
+    /// Lanes of two vectors of `lanes` lanes in turns.
+    pub fn interleaved(&self, a: Val, b: Val, lanes: u32) -> Val {
+        if lanes == 1 {
+            return self.vector(Kind::I64, &[a, b]);
+        }
+        let index = |lane: u32| self.int(Kind::I32, 1, i64::from(lane)).0;
+        let order: Vec<LLVMValueRef> = (0..lanes)
+            .flat_map(|lane| [index(lane), index(lanes + lane)])
+            .collect();
+        let mask = self.constant_vector(&order);
+        // SAFETY: as for `binary`.
+        Val(unsafe { LLVMBuildShuffleVector(self.builder, a.0, b.0, mask.0, NO_NAME) })
+    }
+
     /// A vector of scalars.
     pub fn vector(&self, kind: Kind, lanes: &[Val]) -> Val {
         if let [only] = lanes {

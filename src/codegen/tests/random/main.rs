@@ -67,6 +67,12 @@ fn input(random: &mut Random, dtype: DataType, dims: &[i64]) -> Tensor {
                 element.copy_from_slice(&bits.to_ne_bytes());
             }
             DataType::BOOL => element[0] = random.next(2) as u8,
+            // The largest and the lowest of a type, and minus one.
+            _ if random.next(8) == 0 => {
+                let (last, others) = random.pick(&[(0xff, 0xff), (0x80, 0), (0x7f, 0xff)]);
+                element.fill(others);
+                element[size - 1] = last;
+            }
             _ if random.next(4) == 0 => element.iter_mut().for_each(|byte| *byte = random.next(256) as u8),
             _ => element[0] = random.next(20) as u8,
         }
@@ -93,8 +99,8 @@ fn bits(tensor: &Tensor) -> Vec<u8> {
     bytes
 }
 
-/// How many fusions with code read elements at computed places.
-fn count_reads(module: &Module) -> usize {
+/// How many fusions with code read elements at computed places, and how many draw random bits.
+fn count_reads(module: &Module) -> [usize; 2] {
     let mut module = module.clone();
     pipeline::prepare(&mut module).unwrap();
     let instructions = module
@@ -105,10 +111,15 @@ fn count_reads(module: &Module) -> usize {
         Attributes::Call(called) if instruction.opcode == Opcode::Fusion => Some(called),
         _ => None,
     });
-    fusions
+    let plans = fusions
         .filter_map(|called| FusionPlan::of(&module.computations, module.computation(called).unwrap()).ok())
-        .filter(|plan| !plan.reads.is_empty() && has_code(plan))
-        .count()
+        .filter(has_code);
+    plans.fold([0, 0], |[reads, draws], plan| {
+        [
+            reads + usize::from(!plan.reads.is_empty()),
+            draws + usize::from(plan.draws()),
+        ]
+    })
 }
 
 fn number(name: &str, otherwise: u64) -> u64 {
@@ -123,7 +134,7 @@ fn compiled_programs_have_the_evaluators_bits() {
     let (count, seed) = (number("FF_RANDOM_PROGRAMS", 1500), number("FF_RANDOM_SEED", 1));
     let compiler = Compiler::new(16 << 20, None);
     let pool = ThreadPool::new(2);
-    let mut reads = 0;
+    let mut counts = [0, 0];
     for round in 0..count {
         let mut random = Random((seed + round).wrapping_mul(0x9E37_79B9_7F4A_7C15) | 1);
         random.next(2);
@@ -131,7 +142,8 @@ fn compiled_programs_have_the_evaluators_bits() {
             continue;
         };
         if round < 500 {
-            reads += count_reads(&module);
+            let [reads, draws] = count_reads(&module);
+            counts = [counts[0] + reads, counts[1] + draws];
         }
         let inputs: Vec<Tensor> = shapes
             .iter()
@@ -157,6 +169,9 @@ fn compiled_programs_have_the_evaluators_bits() {
             );
         }
     }
-    assert!(count < 500 || reads > 50, "{reads} fusions with reads");
+    assert!(
+        count < 500 || counts[0] > 50 && counts[1] > 20,
+        "{counts:?} fusions with reads and random bits"
+    );
     assert!(count < 1000 || compiler.num_compiled() > 100);
 }

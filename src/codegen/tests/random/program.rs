@@ -1,7 +1,7 @@
-//! Random programs: elementwise instructions, views, reductions, and moves of elements, of arrays of one shape.
+//! Random programs: elementwise instructions, views, random bits, reductions, and moves of elements, of arrays of one shape.
 
 use crate::Random;
-use ff_hlo::{Builder, Direction, HloShape, Module, Op, Opcode};
+use ff_hlo::{Builder, Direction, HloShape, Module, Op, Opcode, RngAlgorithm};
 use ff_tensor::{DataType, Result};
 
 pub const TYPES: &[DataType] = &[
@@ -139,6 +139,9 @@ impl Maker<'_> {
         if rank > 0 && self.random.next(3) == 0 {
             return self.moved(dtype, dims);
         }
+        if matches!(dtype, DataType::UINT32 | DataType::UINT64) && self.random.next(3) == 0 {
+            return self.bits(dtype, dims);
+        }
         match self.random.next(9) {
             0 if dtype != DataType::BOOL && rank > 0 => {
                 let axis = self.random.next(rank);
@@ -183,6 +186,19 @@ impl Maker<'_> {
             }
             _ => self.input(dtype, dims),
         }
+    }
+
+    /// Random bits, from the part of a generator's result or alone.
+    fn bits(&mut self, dtype: DataType, dims: &[i64]) -> Result<Op> {
+        let algorithm = self.random.pick(&[RngAlgorithm::Philox, RngAlgorithm::ThreeFry]);
+        let state = self.input(DataType::UINT64, &[algorithm.state_words() as i64])?;
+        if self.random.next(2) == 0 {
+            return self.b.random_bits(algorithm, state, dtype, dims);
+        }
+        let both = self.b.rng_bit_generator(algorithm, state, dtype, dims)?;
+        let next = self.b.get_tuple_element(both, 0)?;
+        self.values.push(next);
+        self.b.get_tuple_element(both, 1)
     }
 
     fn instruction(&mut self, dtype: DataType, dims: &[i64]) -> Result<Op> {

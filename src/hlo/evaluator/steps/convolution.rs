@@ -5,20 +5,24 @@
 
 use super::matrix::{Preparation, contraction_type, finish, out_of_memory};
 use super::operands;
+use super::packed::{self, Form, Packed, Panels};
 use crate::attributes::ConvolutionConfig;
 use crate::evaluator::code::{Kernel, StepContext};
 use crate::evaluator::tile::Strided;
 use crate::module::{Computation, Instruction};
 use crate::shape::{ArrayShape, Dims};
 use ff_kernels::ThreadPool;
-use ff_kernels::conv::{Axis, Convolution as Extents, conv, conv_any};
+use ff_kernels::conv::{Axis, Convolution as Extents, PackedFilter, conv, conv_any, conv_packed};
 use ff_kernels::gemm::Epilogue;
 use ff_tensor::{Complex64, Complex128, DataType, Element, Result, Shape, Tensor, bail, ensure};
+use std::sync::Arc;
 
 struct Convolution {
     extents: Extents,
     input: Option<Preparation>,
     kernel: Option<Preparation>,
+    /// The filter, if it is a constant that was packed.
+    packed: Option<Arc<Packed>>,
     /// Where the elements of the result lie in `[batch, spatial.., features]`, if not in this order.
     order: Option<Strided>,
     computed: DataType,
@@ -87,20 +91,40 @@ pub(super) fn kernel(
     let out_features = filter.dims[dims.kernel_output_feature as usize];
     let batch = input.dims[dims.input_batch as usize] / config.batch_group_count;
     let groups = config.feature_group_count * config.batch_group_count;
+    let extents = Extents::new(
+        batch as usize,
+        &axes,
+        (features * config.batch_group_count) as usize,
+        out_features as usize,
+        groups as usize,
+    );
+    let kernel = kernel_walk(filter, config).prepare(filter, computed)?;
+    let packed = match packed::constant(computation, instruction.operands[1]) {
+        Some(constant) if kernel.is_none() && result.num_elements() > 0 => pack(constant, &extents, groups)?,
+        _ => None,
+    };
     Ok(Box::new(Convolution {
-        extents: Extents::new(
-            batch as usize,
-            &axes,
-            (features * config.batch_group_count) as usize,
-            out_features as usize,
-            groups as usize,
-        ),
         input: input_walk(input, config).prepare(input, computed)?,
-        kernel: kernel_walk(filter, config).prepare(filter, computed)?,
+        extents,
+        kernel,
+        packed,
         order: output_order(&result, config),
         computed,
         result,
     }))
+}
+
+/// Packs a filter that is read as it is, where that changes no bits.
+fn pack(constant: &Tensor, extents: &Extents, groups: i64) -> Result<Option<Arc<Packed>>> {
+    if extents.filter_len() == 0 || !extents.takes_packed() {
+        return Ok(None);
+    }
+    let form = Form::Filter {
+        rows: extents.filter_len() / extents.out_channels,
+        out: extents.out_channels,
+        groups: groups as usize,
+    };
+    packed::pack(constant, form)
 }
 
 /// `[batch, spatial.., batch group, feature]`.
@@ -191,6 +215,11 @@ impl Convolution {
         fn slice<T: Element>(tensor: &Tensor) -> &[T] {
             super::dot::elements::<T>(tensor)
         }
+        match self.packed.as_ref().map(|packed| &packed.panels) {
+            Some(Panels::SingleFilter(filter)) => return self.convolve_packed(pool, input, filter, made),
+            Some(Panels::DoubleFilter(filter)) => return self.convolve_packed(pool, input, filter, made),
+            _ => {}
+        }
         /// Convolutions on microkernels.
         macro_rules! fast {
             ($t:ty) => {
@@ -234,5 +263,16 @@ impl Convolution {
             DataType::COMPLEX128 => any!(Complex128),
             other => bail!(Unimplemented, "A convolution of type {other} is not implemented"),
         }
+    }
+
+    fn convolve_packed<T: Element + ff_kernels::gemm::Element>(
+        &self,
+        pool: &ThreadPool,
+        input: &Tensor,
+        filter: &PackedFilter<T>,
+        made: &mut Tensor,
+    ) -> Result<()> {
+        let (input, made) = (super::dot::elements(input), made.as_mut_slice()?);
+        conv_packed(pool, &self.extents, input, filter, made, &Epilogue::default()).map_err(out_of_memory)
     }
 }

@@ -3,13 +3,17 @@
 use super::matrix::{Preparation, contraction_type, finish, merged, out_of_memory};
 use super::nd::{advance, offset};
 use super::operands;
+use super::packed::{self, Form, Packed, Panels};
 use crate::attributes::DotDims;
 use crate::evaluator::code::{Kernel, StepContext};
 use crate::module::{Computation, Instruction};
 use crate::shape::{ArrayShape, Dims};
 use ff_kernels::ThreadPool;
-use ff_kernels::gemm::{Batch, Epilogue, Matrix, batch_gemm, batch_gemm_any, gemm_half};
+use ff_kernels::gemm::{
+    Batch, Epilogue, Matrix, PackedB, batch_gemm, batch_gemm_any, gemm_half, gemm_packed, sums_along_terms,
+};
 use ff_tensor::{Complex64, Complex128, DataType, Element, Result, Shape, Tensor, bail, bf16, f16, status};
+use std::sync::Arc;
 
 /// One operand: how it is prepared, and how rows (or columns), terms and batches are found in it.
 struct Side {
@@ -22,6 +26,8 @@ struct Side {
 struct Dot {
     lhs: Side,
     rhs: Side,
+    /// The right side, if it is a constant that was packed.
+    packed: Option<Arc<Packed>>,
     extents: (usize, usize, usize),
     offsets: Vec<(usize, usize)>,
     computed: DataType,
@@ -114,14 +120,39 @@ pub(super) fn kernel(
             }
         }
     }
+    let packed = match packed::constant(computation, instruction.operands[1]) {
+        Some(constant) if offsets.len() == 1 && k > 0 => pack(constant, (m, n, k), &lhs, &rhs)?,
+        _ => None,
+    };
     Ok(Box::new(Dot {
         lhs,
         rhs,
+        packed,
         extents: (m, n, k),
         offsets,
         computed,
         result,
     }))
+}
+
+/// Packs the right side of a single product, where that changes no bits and it is read as it is.
+fn pack(
+    constant: &Tensor,
+    (m, n, k): (usize, usize, usize),
+    lhs: &Side,
+    rhs: &Side,
+) -> Result<Option<Arc<Packed>>> {
+    let (row_step, column_step) = (rhs.term_step, rhs.free_step);
+    if rhs.preparation.is_some() || sums_along_terms((m, n), lhs.term_step, (row_step, column_step)) {
+        return Ok(None);
+    }
+    let form = Form::Matrix {
+        k,
+        n,
+        row_step,
+        column_step,
+    };
+    packed::pack(constant, form)
 }
 
 impl Kernel for Dot {
@@ -164,6 +195,11 @@ impl Dot {
             out.bytes_mut().unwrap_or_default().fill(0);
             return Ok(());
         }
+        match self.packed.as_ref().map(|packed| &packed.panels) {
+            Some(Panels::Single(b)) => return self.multiply_packed(pool, lhs, b, out),
+            Some(Panels::Double(b)) => return self.multiply_packed(pool, lhs, b, out),
+            _ => {}
+        }
         let batch = Batch {
             extents: self.extents,
             offsets: &self.offsets,
@@ -202,6 +238,23 @@ impl Dot {
             DataType::COMPLEX128 => any!(Complex128),
             other => bail!(Unimplemented, "A dot of type {other} is not implemented"),
         }
+    }
+
+    fn multiply_packed<T: Element + ff_kernels::gemm::Element>(
+        &self,
+        pool: &ThreadPool,
+        lhs: &Tensor,
+        b: &PackedB<T>,
+        out: &mut Tensor,
+    ) -> Result<()> {
+        let (m, n, _) = self.extents;
+        let a = Matrix {
+            data: elements::<T>(lhs),
+            row_step: self.lhs.free_step,
+            column_step: self.lhs.term_step,
+        };
+        let c = out.as_mut_slice::<T>()?;
+        gemm_packed(pool, m, a, b, c, n, false, &Epilogue::default()).map_err(out_of_memory)
     }
 
     fn half<T: Element + ff_kernels::gemm::Half>(

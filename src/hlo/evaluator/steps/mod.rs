@@ -16,6 +16,7 @@ mod linalg;
 mod matrix;
 mod movement;
 mod nd;
+mod packed;
 mod pool;
 mod reduce;
 mod reduce_typed;

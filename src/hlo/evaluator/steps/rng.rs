@@ -1,7 +1,9 @@
 //! `rng-bit-generator`: counter-based random bits (Salmon et al. 2011).
 
+use super::dot::elements;
 use crate::attributes::RngAlgorithm;
 use crate::evaluator::code::{Kernel, StepContext};
+use ff_kernels::memory::SharedMut;
 use ff_tensor::Result;
 
 struct RngBitGenerator {
@@ -53,37 +55,73 @@ fn halves(word: u64) -> [u32; 2] {
     [word as u32, (word >> 32) as u32]
 }
 
-impl Kernel for RngBitGenerator {
-    fn run(&self, step: &mut StepContext) -> Result<()> {
-        let mut state = step.take_input(0, 0)?;
-        let mut bits = step.allocate(1)?;
-        let words = bits.bytes_mut().unwrap_or_default();
-        {
-            let state = state.as_mut_slice::<u64>()?;
-            let key = halves(state[0]);
-            let mut counter = u128::from(state[1]);
-            match self.algorithm {
-                RngAlgorithm::Philox => {
-                    counter |= u128::from(state[2]) << 64;
-                    for chunk in words.chunks_mut(16) {
-                        let [c0, c1] = halves(counter as u64);
-                        let [c2, c3] = halves((counter >> 64) as u64);
-                        write_words(chunk, &philox([c0, c1, c2, c3], key));
-                        counter = counter.wrapping_add(1);
-                    }
-                    (state[1], state[2]) = (counter as u64, (counter >> 64) as u64);
-                }
-                RngAlgorithm::ThreeFry => {
-                    for chunk in words.chunks_mut(8) {
-                        write_words(chunk, &threefry(halves(counter as u64), key));
-                        counter = counter.wrapping_add(1);
-                    }
-                    state[1] = counter as u64;
-                }
-            }
+/// Nanoseconds for a block.
+const BLOCK_COST: f64 = 20.0;
+
+/// A key, and the counter of the first block.
+struct Start {
+    algorithm: RngAlgorithm,
+    key: [u32; 2],
+    counter: u128,
+}
+
+impl Start {
+    fn of(algorithm: RngAlgorithm, state: &[u64]) -> Start {
+        let upper = match algorithm {
+            RngAlgorithm::Philox => state[2],
+            RngAlgorithm::ThreeFry => 0,
+        };
+        Start {
+            algorithm,
+            key: halves(state[0]),
+            counter: u128::from(upper) << 64 | u128::from(state[1]),
         }
-        step.set(0, state);
-        step.set(1, bits);
+    }
+
+    /// Writes words, the block of this number first.
+    fn write(&self, first: usize, words: &mut [u8]) {
+        let mut counter = self.counter.wrapping_add(first as u128);
+        for chunk in words.chunks_mut(self.algorithm.block_bytes()) {
+            let ([c0, c1], [c2, c3]) = (halves(counter as u64), halves((counter >> 64) as u64));
+            match self.algorithm {
+                RngAlgorithm::Philox => write_words(chunk, &philox([c0, c1, c2, c3], self.key)),
+                RngAlgorithm::ThreeFry => write_words(chunk, &threefry([c0, c1], self.key)),
+            }
+            counter = counter.wrapping_add(1);
+        }
+    }
+
+    /// Sets the counter of a state that is so many blocks on.
+    fn advance(&self, state: &mut [u64], blocks: usize) {
+        let counter = self.counter.wrapping_add(blocks as u128);
+        state[1] = counter as u64;
+        if self.algorithm == RngAlgorithm::Philox {
+            state[2] = (counter >> 64) as u64;
+        }
+    }
+}
+
+impl Kernel for RngBitGenerator {
+    /// The next state and the bits, or the bits alone.
+    fn run(&self, step: &mut StepContext) -> Result<()> {
+        let with_state = step.num_outputs() == 2;
+        let start = Start::of(self.algorithm, elements(step.input(0)?));
+        let mut bits = step.allocate(usize::from(with_state))?;
+        let words = bits.bytes_mut().unwrap_or_default();
+        let (len, block) = (words.len(), self.algorithm.block_bytes());
+        let blocks = len.div_ceil(block);
+        let words = SharedMut::new(words);
+        step.pool().parallel_for(blocks, BLOCK_COST, |range| {
+            // SAFETY: ranges of blocks are disjoint.
+            let part = unsafe { words.range(range.start * block..len.min(range.end * block)) };
+            start.write(range.start, part);
+        });
+        if with_state {
+            let mut state = step.take_input(0, 0)?;
+            start.advance(state.as_mut_slice::<u64>()?, blocks);
+            step.set(0, state);
+        }
+        step.set(usize::from(with_state), bits);
         Ok(())
     }
 }

@@ -1,5 +1,6 @@
 //! Tests of the evaluator: helpers that build, run and compare; the opcodes by family are in the files beside this one.
 
+mod constants;
 mod contractions;
 mod cumulative;
 mod edges;

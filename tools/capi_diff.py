@@ -21,7 +21,7 @@ import tempfile
 
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 PROGRAMS = [
-    "status", "tensor", "tstring", "cluster", "eager", "eager_calls", "eager_custom_devices",
+    "status", "tensor", "tstring", "cluster", "collectives", "eager", "eager_calls", "eager_custom_devices",
     "eager_executors", "eager_handles", "eager_monitoring", "unified", "library", "graph_building", "operation", "attributes", "shapes", "import",
     "functions", "gradients", "while_loops", "graph_changes", "session", "old_session", "errors", "state",
     "saved_model", "checkpoint", "custom_ops", "kernel_nodes", "loop_kernels", "plugins", "reports", "env", "experimental", "sharing", "sharing_eager",

@@ -5,7 +5,7 @@ use crate::buffer::TF_Buffer;
 use crate::eager_cluster::join;
 use crate::eager_context::{TFE_Context, context};
 use crate::ffi::{Blob, Handle, Text};
-use crate::guard::{guard, guard_or};
+use crate::guard::{guard, guard_or, quiet};
 use ff_proto::ServerDef;
 use ff_runtime::Joining;
 use ff_tensor::status;
@@ -36,9 +36,17 @@ pub extern "C" fn TFE_EnableCollectiveOps(
     guard(status, || join(ctx, proto, proto_len, Joining::ForCollectives));
 }
 
-/// Ends all collective ops with the error in `status`, which is left as it is: none are running.
+/// Ends the collective ops that wait for others, and all later ones, with the error in `status`, which is left as it is. The
+/// first error stays, until the context becomes another task. An OK status ends none.
 #[unsafe(no_mangle)]
-pub extern "C" fn TFE_AbortCollectiveOps(_ctx: Handle<TFE_Context>, _status: Option<&mut TF_Status>) {}
+pub extern "C" fn TFE_AbortCollectiveOps(ctx: Handle<TFE_Context>, status: Option<&mut TF_Status>) {
+    quiet((), || {
+        if let (Ok(context), Some(cause)) = (context(ctx), status.and_then(|status| status.error())) {
+            context.abort_collectives(cause.clone());
+        }
+        Ok(())
+    });
+}
 
 /// Whether a process that takes part in collective ops answers. INTERNAL, as none does.
 #[unsafe(no_mangle)]

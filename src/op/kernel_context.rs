@@ -1,8 +1,8 @@
 //! What a kernel sees while a step runs.
 
 use crate::{
-    Cancellation, FunctionHost, NodeInfo, Prepared, RefVariable, Relay, Rendezvous, ResourceManager,
-    StepTensors, Value,
+    Cancellation, Collectives, FunctionHost, NodeInfo, Prepared, RefVariable, Relay, Rendezvous,
+    ResourceManager, StepTensors, Value,
 };
 use ff_kernels::ThreadPool;
 use ff_proto::ConfigProto;
@@ -73,6 +73,11 @@ pub trait KernelHost: Send + Sync {
 
     /// What the step can leave to its session, and what steps before have left; none outside of sessions.
     fn session_tensors(&self) -> Option<&StepTensors> {
+        None
+    }
+
+    /// Where the devices of the process meet for collective ops; none where a step is a single node.
+    fn collectives(&self) -> Option<&Arc<Collectives>> {
         None
     }
 

@@ -11,6 +11,7 @@ mod attr;
 mod attr_equal;
 mod attr_proto;
 mod cancellation;
+mod collectives;
 mod compile_request;
 mod function_host;
 mod function_op;
@@ -39,6 +40,7 @@ mod value;
 
 pub use attr::{AttrValue, Attrs, FunctionRef};
 pub use cancellation::Cancellation;
+pub use collectives::{CollectiveCall, Collectives, Combine};
 pub use compile_request::CompileRequest;
 pub use function_host::{Callable, FunctionHost, FunctionSignature, Returned, Runner};
 pub use gradient_context::{Differentiated, GradientContext, GradientHost, OutputRef};

@@ -252,6 +252,9 @@ impl Case {
             Err(error) => panic!("{name}: {error}"),
         };
         let outcome = match self.variables {
+            0 if node.op.kernels.iter().any(KernelRecord::may_wait) => {
+                OpRunner::new().run(self.op, &self.inputs, self.attrs.clone())
+            }
             0 => run_one(&node, self.inputs.clone(), &RunOneHost::new()),
             count => variables::run(&node, &self.inputs, count),
         };

@@ -11,7 +11,7 @@ use crate::functions::Functions;
 use crate::options::SessionOptions;
 use crate::session::SessionState;
 use ff_proto::{ConfigProto, JobDef, ServerDef};
-use ff_tensor::{Result, bail, ensure, status};
+use ff_tensor::{Result, Status, bail, ensure, status};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -122,6 +122,11 @@ fn task_of(server: &ServerDef) -> Result<Task> {
 }
 
 impl EagerContext {
+    /// Ends all collective ops for this cause, also those that are yet to be called.
+    pub fn abort_collectives(&self, cause: Status) {
+        self.state().collectives.abort(cause);
+    }
+
     /// Makes the context the task that a server is. Its devices and all that was on them go, unless they are of that task
     /// already and were configured alike; functions stay. Errors: those of the `ServerDef`, and then nothing has changed.
     pub fn join(&self, server: &ServerDef, joining: Joining) -> Result<()> {

@@ -9,7 +9,7 @@ use crate::functions::Functions;
 use crate::session::SessionState;
 use crate::step::Step;
 use ff_kernels::ThreadPool;
-use ff_op::{Cancellation, FunctionHost, KernelHost, Rendezvous, ResourceManager};
+use ff_op::{Cancellation, Collectives, FunctionHost, KernelHost, Rendezvous, ResourceManager};
 use ff_proto::ConfigProto;
 use ff_tensor::{ResourceHandle, Result};
 use std::any::Any;
@@ -114,6 +114,10 @@ impl KernelHost for EagerHost<'_> {
 
     fn cancellation(&self) -> &Cancellation {
         self.cancellation.get_or_init(Cancellation::default)
+    }
+
+    fn collectives(&self) -> Option<&Arc<Collectives>> {
+        Some(&self.state.collectives)
     }
 
     fn step_id(&self) -> u64 {

@@ -15,7 +15,7 @@ use crate::profile;
 use crate::step::Step;
 use ff_graph::{Graph, NodeId};
 use ff_kernels::ThreadPool;
-use ff_op::{OutputRef, SessionTensors};
+use ff_op::{Collectives, OutputRef, SessionTensors};
 use ff_platform::threads;
 use ff_proto::{ConfigProto, RunMetadata, RunOptions, run_options::TraceLevel};
 use ff_tensor::{Code, Result, Status, Tensor, bail, ensure, status};
@@ -46,6 +46,8 @@ pub struct SessionState {
     pub node_states: NodeStates,
     /// Values that steps have left to later ones.
     pub tensors: Arc<SessionTensors>,
+    /// Where its devices meet for collective ops.
+    pub collectives: Arc<Collectives>,
     /// What the session was configured with.
     pub config: ConfigProto,
 }
@@ -106,6 +108,7 @@ impl Session {
             branch_pool,
             node_states: NodeStates::default(),
             tensors: Arc::default(),
+            collectives: Arc::default(),
             config: options.config.clone(),
         });
         let functions = {

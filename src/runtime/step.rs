@@ -7,7 +7,9 @@ use crate::loop_turn::LoopTurn;
 use crate::session::SessionState;
 pub use crate::trace::Trace;
 use ff_kernels::ThreadPool;
-use ff_op::{Cancellation, FunctionHost, KernelHost, NodeInfo, Rendezvous, ResourceManager, StepTensors};
+use ff_op::{
+    Cancellation, Collectives, FunctionHost, KernelHost, NodeInfo, Rendezvous, ResourceManager, StepTensors,
+};
 use ff_proto::ConfigProto;
 use ff_tensor::{ResourceHandle, Result, Status};
 use parking_lot::{Mutex, RwLock};
@@ -217,6 +219,10 @@ impl KernelHost for Step {
         Some(common.tensors.get_or_init(make))
     }
 
+    fn collectives(&self) -> Option<&Arc<Collectives>> {
+        Some(&self.common.session.collectives)
+    }
+
     fn trace(&self) -> Option<&(dyn Any + Send + Sync)> {
         let trace: &(dyn Any + Send + Sync) = self.common.trace.as_ref()?;
         Some(trace)
@@ -238,6 +244,7 @@ impl SessionState {
             branch_pool: None,
             node_states: Mutex::default(),
             tensors: Arc::default(),
+            collectives: Arc::default(),
             config: config.clone(),
         }
     }

@@ -306,6 +306,17 @@ fn pool(context: &mut KernelContext, largest: bool) -> Result<()> {
 /// The windows of a gradient: boundaries are two inputs, from `first` on.
 fn given(context: &KernelContext, input: [usize; 4], output: &[i64], first: usize) -> Result<Windows> {
     let output = extents(output)?;
+    ensure!(
+        !output.contains(&0),
+        InvalidArgument,
+        "out_backprop must be positive for all dimension"
+    );
+    ensure!(
+        input[1] > 0 && input[2] > 0,
+        InvalidArgument,
+        "Rows and columns of input must not be 0"
+    );
+    let overlapping = context.attrs().bool("overlapping")?;
     let (rows, columns) = (context.input_i64s(first)?, context.input_i64s(first + 1)?);
     for (edges, extent) in [(&rows, output[1]), (&columns, output[2])] {
         ensure!(
@@ -314,8 +325,9 @@ fn given(context: &KernelContext, input: [usize; 4], output: &[i64], first: usiz
             "Given an out_backprop extent of {extent}, the pooling sequence has {} elements",
             edges.len()
         );
+        let last = |end: i64| if overlapping { end } else { end.saturating_sub(1) };
         ensure!(
-            edges.iter().all(|&edge| edge >= 0),
+            (0..extent).all(|i| edges[i] >= 0 && last(edges[i + 1]) >= 0),
             InvalidArgument,
             "pooling sequences must not be negative"
         );
@@ -325,7 +337,6 @@ fn given(context: &KernelContext, input: [usize; 4], output: &[i64], first: usiz
         InvalidArgument,
         "batch and channels of input and gradients differ"
     );
-    let overlapping = context.attrs().bool("overlapping")?;
     Ok(Windows {
         input,
         output,
@@ -348,18 +359,21 @@ fn max_backward(context: &mut KernelContext) -> Result<()> {
         f64s(context.input(1)?)?,
         f64s(context.input(2)?)?,
     );
+    ensure!(
+        windows.rows.len().saturating_mul(windows.columns.len()) <= x.len(),
+        InvalidArgument,
+        "Pooling region has more elements than the input tensor"
+    );
     let mut result: Vec<f64> = zeros(x.len())?;
-    if !x.is_empty() {
-        let lowest = lowest(context.output_type(0));
-        for (element, place) in windows.largest(&x, lowest)?.into_iter().enumerate() {
-            ensure!(
-                place.map_or(lowest, |place| x[place]) == output[element],
-                InvalidArgument,
-                "tensor_out_dup is not the same as tensor_out"
-            );
-            if let Some(place) = place {
-                result[place] += incoming[element];
-            }
+    let lowest = lowest(context.output_type(0));
+    for (element, place) in windows.largest(&x, lowest)?.into_iter().enumerate() {
+        ensure!(
+            place.map_or(lowest, |place| x[place]) == output[element],
+            InvalidArgument,
+            "tensor_out_dup is not the same as tensor_out"
+        );
+        if let Some(place) = place {
+            result[place] += incoming[element];
         }
     }
     let shape = context.input(0)?.shape().clone();
@@ -452,4 +466,14 @@ crate::op_cases! {
     });
     backward_avg_short: Case::op("FractionalAvgPoolGrad").inputs([vector(&[1i64, 4, 3, 1]), counting(DataType::FLOAT, &[1, 2, 2, 1]), vector(&[0i64]), vector(&[0i64, 2, 3])])
         .fails(Code::InvalidArgument);
+    backward_of_nothing: Case::op("FractionalMaxPoolGrad").inputs([t::<f32>(&[0, 0, 0, 0], &[]), t::<f32>(&[0, 1, 1, 0], &[]), t::<f32>(&[0, 1, 1, 0], &[])])
+        .inputs([vector(&[1i64, 1]), vector(&[0i64, 2])]).fails(Code::InvalidArgument);
+    backward_of_more_edges_than_pixels: Case::op("FractionalMaxPoolGrad").inputs([counting(DataType::FLOAT, &[1, 2, 2, 1]), counting(DataType::FLOAT, &[1, 2, 2, 1])])
+        .inputs([counting(DataType::FLOAT, &[1, 2, 2, 1]), vector(&[0i64, 1, 2]), vector(&[0i64, 1, 2])]).fails(Code::InvalidArgument);
+    backward_avg_of_nothing: Case::op("FractionalAvgPoolGrad").inputs([vector(&[1i64, 1, 1, 1]), t::<f32>(&[1, 0, 0, 1], &[]), vector(&[1i64]), vector(&[0i64])])
+        .fails(Code::InvalidArgument);
+    backward_avg_of_empty_windows: Case::op("FractionalAvgPoolGrad").inputs([vector(&[1i64, 1, 1, 1]), t(&[1, 1, 1, 1], &[2.0f32]), vector(&[0i64, 0]), vector(&[0i64, 1])])
+        .fails(Code::InvalidArgument);
+    backward_avg_of_later_edges: Case::op("FractionalAvgPoolGrad").inputs([vector(&[1i64, 1, 1, 1]), t(&[1, 1, 1, 1], &[2.0f32]), vector(&[0i64, 1, -1]), vector(&[0i64, 1])])
+        .gives(t(&[1, 1, 1, 1], &[2.0f32]));
 }

@@ -1,6 +1,6 @@
 //! Summaries: numbers, histograms and tensors with a tag, as serialized `Summary` messages.
 //!
-//! Sounds are in `sound.rs`. The ops that write summaries to files, and those of images, are not here.
+//! Sounds are in `sound.rs`, images in `picture.rs`. The ops that write summaries to files are not here.
 
 use crate::wide::f64s;
 use ff_op::{Gradient, Kernel, KernelContext, Op, shapes};

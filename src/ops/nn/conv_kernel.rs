@@ -227,7 +227,7 @@ fn backward_geometry(
     for dims in shapes {
         Shape::new(dims)?;
     }
-    if sums_nothing(context.output_type(0), shapes) {
+    if sums_nothing(context.node().op_name(), context.output_type(0), shapes) {
         return Ok(None);
     }
     let [input, filter, incoming] = shapes;

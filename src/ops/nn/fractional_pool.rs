@@ -100,9 +100,8 @@ fn pool_shape(context: &mut ShapeContext) -> Result<()> {
 /// Where the windows begin, and the end of the last one.
 fn boundaries(input: usize, output: usize, pseudo_random: bool, stream: &mut Philox) -> Result<Vec<i64>> {
     let mut sizes = crate::wide::filled(output, (input / output) as i64)?;
-    if input.is_multiple_of(output) {
-        // Every window is as large as the others.
-    } else if pseudo_random {
+    // Random numbers are drawn where every window is as large as the others, too.
+    if pseudo_random {
         let mut numbers = Numbers::new(*stream);
         stream.skip(1);
         let alpha = input as f64 / output as f64;
@@ -438,6 +437,13 @@ fn avg_gradient(context: &mut GradientContext) -> Result<()> {
 const RATIOS: [f32; 4] = [1.0, 1.5, 1.7, 1.0];
 
 crate::op_cases! {
+    rows_of_one_size: family(&["FractionalMaxPool", "FractionalAvgPool"], &FLOATS[..1], |op, dtype| {
+        Case::op(op).input(cycle(dtype, &[1, 2, 9, 1])).attr("pooling_ratio", RATIOS.to_vec()).attr("deterministic", true).attr("seed", 3i64).attr("seed2", 5i64)
+    });
+    rows_of_one_size_pseudo_random: family(&["FractionalMaxPool", "FractionalAvgPool"], &FLOATS[..1], |op, dtype| {
+        Case::op(op).input(cycle(dtype, &[1, 4, 9, 1])).attr("pooling_ratio", vec![1.0f32, 2.0, 1.7, 1.0]).attr("deterministic", true).attr("seed", 3i64).attr("seed2", 5i64)
+            .attr("pseudo_random", true)
+    });
     random: family(&["FractionalMaxPool", "FractionalAvgPool"], &[DataType::FLOAT, DataType::DOUBLE, DataType::INT32, DataType::INT64], |op, dtype| {
         Case::op(op).input(cycle(dtype, &[2, 8, 9, 2])).attr("pooling_ratio", RATIOS.to_vec()).attr("deterministic", true).attr("seed", 3i64).attr("seed2", 5i64)
     });

@@ -1,6 +1,6 @@
 //! Pooling over windows: largest and mean values, with gradients.
 
-use super::geometry::{Axis, Format, Padding, axis, inferred_extent, output_extent};
+use super::geometry::{Axis, Format, Padding, axis, inferred_extent};
 use ff_hlo::{ArrayShape, Builder, ComputationId, Direction, Op as HloOp, Opcode, Window, WindowDimension};
 use ff_op::{Attrs, Gradient, GradientContext, Kernel, LowerContext, Op, ShapeContext};
 use ff_tensor::{DataType, PartialShape, Result, ensure};
@@ -235,7 +235,7 @@ fn pooled_shape(
             Padding::Same => Padding::Same,
             _ => Padding::Valid,
         };
-        channels = output_extent(&padding, 0, channels, depth.0, depth.1, 1)?;
+        channels = inferred_extent(context, &padding, 0, channels, [depth.0, depth.1, 1])?;
     }
     context.set_output(0, format.shape(input.dim(0), &extents, channels));
     Ok(())

@@ -6,6 +6,7 @@ mod picture;
 mod print;
 mod sound;
 mod summary;
+mod writer;
 
 use ff_op::Op;
 
@@ -17,4 +18,5 @@ pub static OPS: &[&[&Op]] = &[
     print::OPS,
     sound::OPS,
     summary::OPS,
+    writer::OPS,
 ];

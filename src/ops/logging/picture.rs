@@ -41,11 +41,20 @@ fn bad_color(bad: &Tensor) -> Result<&[u8]> {
     bad.as_slice()
 }
 
-/// Of a batch of images, `[batch, height, width, channels]`, the first few.
 fn pictures(context: &mut KernelContext) -> Result<()> {
-    let bad = context.attrs().tensor("bad_color")?;
+    let (bad, most) = (
+        context.attrs().tensor("bad_color")?,
+        context.attrs().int("max_images")?,
+    );
+    // What is wrong with the attribute is said first.
+    bad_color(bad)?;
+    let values = values_of(&tag(context, 0)?, context.input(1)?, most, bad)?;
+    give(context, values)
+}
+
+/// Of a batch of images, `[batch, height, width, channels]`, the first few.
+pub(super) fn values_of(tag: &str, images: &Tensor, most: i64, bad: &Tensor) -> Result<Vec<Value>> {
     let bad = bad_color(bad)?;
-    let (tag, images) = (tag(context, 0)?, context.input(1)?);
     let [batch, height, width, channels @ (1 | 3 | 4)] = *images.dims() else {
         bail!(
             InvalidArgument,
@@ -68,7 +77,6 @@ fn pictures(context: &mut KernelContext) -> Result<()> {
         "expected depth <= bad_color.size, got depth = {channels}, bad_color.size = {}",
         bad.len()
     );
-    let most = context.attrs().int("max_images")?;
     let size = (height * width * channels) as usize;
     let mut values = Vec::new();
     for number in 0..batch.min(most).max(0) as usize {
@@ -93,7 +101,7 @@ fn pictures(context: &mut KernelContext) -> Result<()> {
             ..Value::default()
         });
     }
-    give(context, values)
+    Ok(values)
 }
 
 /// Numbers as bytes: `x * scale + offset`, computed in their own type.

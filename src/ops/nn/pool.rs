@@ -246,6 +246,19 @@ pub fn windows_of(attrs: &Attrs, format: Format) -> Result<[Vec<i64>; 2]> {
     Sizes::of(attrs).of_windows(format).spatial(format)
 }
 
+/// The axis with a window that has no element that is in the padding everywhere: windows may be far larger than images.
+fn trimmed(mut axis: Axis) -> Axis {
+    if axis.output > 0 && axis.input > 0 {
+        let before = (axis.low - (axis.output - 1) * axis.stride).clamp(0, axis.window - 1);
+        axis.low -= before;
+        axis.window -= before;
+        let after = (axis.window - axis.low - axis.input).clamp(0, axis.window - 1);
+        axis.high -= after;
+        axis.window -= after;
+    }
+    axis
+}
+
 /// The geometry of each spatial axis, and HLO's window over all axes.
 fn window(
     attrs: &Attrs,
@@ -258,7 +271,7 @@ fn window(
     let mut axes = Vec::new();
     for i in 0..format.spatial {
         let place = format.axis(i);
-        let geometry = axis(&padding, i, input[place], windows[i], strides[i], 1)?;
+        let geometry = trimmed(axis(&padding, i, input[place], windows[i], strides[i], 1)?);
         all[place] = WindowDimension {
             stride: geometry.stride,
             padding_low: geometry.low,
@@ -539,6 +552,9 @@ fn lower_avg_grad(context: &mut LowerContext, spatial: usize) -> Result<()> {
 }
 
 crate::op_cases! {
+    huge_windows: family(&["MaxPool", "AvgPool"], &FLOATS[..2], |op, dtype| {
+        Case::op(op).input(cycle(dtype, &[1, 3, 4, 1])).attr("ksize", vec![1i64, 2147483647, 3, 1]).attr("strides", vec![1i64, 1, 2, 1]).attr("padding", "SAME").without_gradient()
+    });
     stride_over_channels: family(&["MaxPool", "AvgPool"], &FLOATS[..2], |op, dtype| {
         Case::op(op).input(cycle(dtype, &[1, 4, 4, 2])).attr("ksize", vec![1i64, 2, 2, 1]).attr("strides", vec![1i64, 2, 2, 3]).attr("padding", "VALID").without_gradient()
     });

@@ -4,7 +4,7 @@
 //! shapes, all values). Values that it asks for are recorded, so that a plan knows what its result depends on.
 
 use crate::{FunctionHost, NodeInfo};
-use ff_tensor::{DataType, PartialShape, Result, Status, Tensor, bail, status};
+use ff_tensor::{DataType, PartialShape, Result, Status, Tensor, bail, ensure, status};
 use smallvec::SmallVec;
 use std::cell::Cell;
 
@@ -57,6 +57,12 @@ pub fn shape_from_value(value: &Tensor) -> Result<PartialShape> {
             )),
         };
     }
+    ensure!(
+        value.rank() == 1,
+        InvalidArgument,
+        "Shape must be rank 1 but is rank {}",
+        value.rank()
+    );
     if let Some(bad) = extents.iter().find(|&&extent| extent < -1) {
         bail!(InvalidArgument, "Invalid value in tensor used for shape: {bad}");
     }

@@ -415,6 +415,8 @@ crate::op_cases! {
     received: of_shape("CollectiveBcastRecv", &[2]).attr("T", DataType::FLOAT).fails(Code::Internal);
     received_by_inputs: with_group(Case::op("CollectiveBcastRecvV2"), scalar(1i32)).input(vector(&[2i32]))
         .attr("T", DataType::FLOAT).fails(Code::Internal);
+    received_in_an_unknown_shape: with_group(Case::op("CollectiveBcastRecvV2"), scalar(1i32)).input(vector(&[-1i32]))
+        .attr("T", DataType::FLOAT).fails(Code::InvalidArgument);
     exchanged: with_group(Case::op("CollectiveAllToAllV2").input(t::<f32>(&[1, 2], &[1.0, 2.0])), scalar(1i32))
         .attr("Nordering_token", 0i64).gives(t::<f32>(&[1, 2], &[1.0, 2.0]));
     exchanged_by_more: with_group(Case::op("CollectiveAllToAllV2").input(vector(&[1f32, 2.0])), scalar(1i32))

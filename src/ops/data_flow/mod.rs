@@ -4,7 +4,7 @@ mod accumulator;
 mod barrier;
 mod batch;
 mod collective;
-mod handle;
+pub mod handle;
 mod map_stage;
 mod mutex;
 pub mod optional;

@@ -25,10 +25,25 @@ fn extents(dims: &[i64], size: &[i64]) -> Result<([usize; 2], [usize; 2])> {
     ))
 }
 
+/// Sets output 0 to no images of this size, if there are none.
+fn set_none(context: &mut LowerContext, [height, width]: [usize; 2]) -> Result<bool> {
+    let dims = context.input_dims(0)?;
+    if dims[0] > 0 {
+        return Ok(false);
+    }
+    let dims = [0, height as i64, width as i64, dims[3]];
+    let none = context.builder.full(context.output_type(0), &dims, 0.0)?;
+    context.set_output(0, none);
+    Ok(true)
+}
+
 /// `ResizeNearestNeighbor`; the size is known.
 pub fn nearest(context: &mut LowerContext) -> Result<()> {
     let (input, output) = extents(&context.input_dims(0)?, &context.constant_i64s(1)?)?;
     let scales = scales(context.attrs(), input, output)?;
+    if set_none(context, output)? {
+        return Ok(());
+    }
     let mut image = context.input(0)?;
     for axis in 0..2 {
         let place = |x| scales[axis].nearest(x, input[axis]) as i64;
@@ -60,6 +75,9 @@ fn blend(builder: &mut Builder, image: HloOp, axis: usize, places: &[Linear]) ->
 pub fn bilinear(context: &mut LowerContext) -> Result<()> {
     let (input, output) = extents(&context.input_dims(0)?, &context.constant_i64s(1)?)?;
     let scales = scales(context.attrs(), input, output)?;
+    if set_none(context, output)? {
+        return Ok(());
+    }
     let image = context.input(0)?;
     let builder = &mut *context.builder;
     let image = builder.convert(image, DataType::FLOAT)?;

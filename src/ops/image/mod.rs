@@ -17,6 +17,7 @@ pub mod sampling;
 mod scale_and_translate;
 mod suppression;
 
+pub use codec::png_of;
 use ff_op::{KernelContext, Op, ShapeContext};
 use ff_tensor::{DataType, PartialShape, Result, dim, ensure};
 

@@ -66,6 +66,9 @@ pub static OPS: &[&Op] = &[
 fn solve(context: &mut KernelContext) -> Result<()> {
     let adjoint = context.attrs().bool("adjoint")?;
     match_field!(context.output_type(0), T => zip::<T>(context, |matrix, right| {
+        if right.columns == 0 {
+            return Ok(right);
+        }
         let turned = if adjoint { matrix.adjoint() } else { matrix.copy() };
         let factors = lu(turned.map_err(no_memory)?);
         ensure!(factors.is_invertible(), InvalidArgument, "Input matrix is not invertible.");
@@ -156,6 +159,8 @@ fn case(op: &'static str, dtype: ff_tensor::DataType, left: &[i64], right: &[i64
 }
 
 crate::op_cases! {
+    no_right_sides: family(&["MatrixSolve", "BatchMatrixSolve"], &[DataType::DOUBLE], |op, dtype| Case::op(op)
+        .inputs([numbers(dtype, &[1, 1, 1], &[0.0]), numbers(dtype, &[1, 1, 0], &[])]).gives(numbers(dtype, &[1, 1, 0], &[])).without_gradient());
     no_bands: Case::op("BandedTriangularSolve").inputs([t::<f32>(&[0, 1, 1], &[]), t::<f32>(&[1, 0], &[])]).fails(Code::InvalidArgument);
     systems: family(&["MatrixSolve"], FIELDS, |op, dtype| case(op, dtype, &[2, 3, 3], &[2, 3, 2]));
     first_versions: family(&["BatchMatrixSolve", "BatchMatrixTriangularSolve"], &FIELDS[..2], |op, dtype| case(op, dtype, &[2, 3, 3], &[2, 3, 2]));

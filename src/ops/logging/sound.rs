@@ -6,7 +6,7 @@ use crate::wide::single;
 use ff_op::{Gradient, Kernel, KernelContext, Op, shapes};
 use ff_proto::summary::value::Value as Content;
 use ff_proto::summary::{Audio, Value};
-use ff_tensor::{Result, ensure};
+use ff_tensor::{Result, Tensor, ensure};
 
 const SUMMARY: Op = Op {
     name: "AudioSummaryV2",
@@ -38,10 +38,14 @@ pub static OPS: &[&Op] = &[
     },
 ];
 
-/// Of a batch of sounds, `[batch, frames]` or `[batch, frames, channels]`, the first few.
 fn sounds(context: &mut KernelContext, rate: f32) -> Result<()> {
-    let tag = tag(context, 0)?;
-    let sounds = context.input(1)?;
+    let most = context.attrs().int("max_outputs")?;
+    let values = values_of(&tag(context, 0)?, context.input(1)?, most, rate)?;
+    give(context, values)
+}
+
+/// Of a batch of sounds, `[batch, frames]` or `[batch, frames, channels]`, the first few.
+pub(super) fn values_of(tag: &str, sounds: &Tensor, most: i64, rate: f32) -> Result<Vec<Value>> {
     let (batch, frames, channels) = match *sounds.dims() {
         [batch, frames] => (batch, frames, 1),
         [batch, frames, channels] => (batch, frames, channels),
@@ -52,11 +56,10 @@ fn sounds(context: &mut KernelContext, rate: f32) -> Result<()> {
         ),
     };
     ensure!(rate > 0.0, InvalidArgument, "sample_rate must be > 0");
-    let most = context.attrs().int("max_outputs")?;
     let size = (frames * channels) as usize;
     let samples = sounds.as_slice::<f32>()?;
     let mut values = Vec::new();
-    for number in 0..batch.min(most) as usize {
+    for number in 0..batch.min(most).max(0) as usize {
         ensure!(size > 0 || channels > 0, InvalidArgument, "audio is null");
         // A rate below a half is one.
         let whole = rate.round_ties_even().max(1.0) as i64;
@@ -76,7 +79,7 @@ fn sounds(context: &mut KernelContext, rate: f32) -> Result<()> {
             ..Value::default()
         });
     }
-    give(context, values)
+    Ok(values)
 }
 
 #[cfg(test)]

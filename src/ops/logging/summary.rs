@@ -1,6 +1,6 @@
 //! Summaries: numbers, histograms and tensors with a tag, as serialized `Summary` messages.
 //!
-//! Sounds are in `sound.rs`. The ops that write summaries to files, and those of images, are not here.
+//! Sounds are in `sound.rs`, images in `picture.rs`. Ops that write to files are in `writer.rs`.
 
 use crate::wide::f64s;
 use ff_op::{Gradient, Kernel, KernelContext, Op, shapes};
@@ -61,14 +61,14 @@ pub(super) fn give(context: &mut KernelContext, value: Vec<Value>) -> Result<()>
 }
 
 /// The tensor as a message: strings one by one, others as bytes.
-fn message(tensor: &Tensor) -> ff_proto::TensorProto {
+pub(super) fn message(tensor: &Tensor) -> ff_proto::TensorProto {
     match tensor.dtype() {
         ff_tensor::DataType::STRING => tensor.to_proto_fields(),
         _ => tensor.to_proto(),
     }
 }
 
-fn text(string: &TString) -> String {
+pub(super) fn text(string: &TString) -> String {
     string.to_str_lossy().to_string()
 }
 
@@ -117,7 +117,12 @@ fn limits() -> &'static [f64] {
 }
 
 fn histogram(context: &mut KernelContext) -> Result<()> {
-    let tag = tag(context, 0)?;
+    let value = histogram_of(tag(context, 0)?, context.input(1)?, &context.node().name)?;
+    give(context, vec![value])
+}
+
+/// The histogram of some numbers. INVALID_ARGUMENT, for the given name, where one is not finite.
+pub(super) fn histogram_of(tag: String, numbers: &Tensor, name: &str) -> Result<Value> {
     let limits = limits();
     let mut counts = crate::wide::zeros::<f64>(limits.len())?;
     let mut all = HistogramProto {
@@ -125,18 +130,16 @@ fn histogram(context: &mut KernelContext) -> Result<()> {
         max: -f64::MAX,
         ..HistogramProto::default()
     };
-    for &number in f64s(context.input(1)?)?.iter() {
+    for &number in f64s(numbers)?.iter() {
         ensure!(
             !number.is_nan(),
             InvalidArgument,
-            "Nan in summary histogram for: {}",
-            context.node().name
+            "Nan in summary histogram for: {name}"
         );
         ensure!(
             number.is_finite(),
             InvalidArgument,
-            "Infinity in summary histogram for: {}",
-            context.node().name
+            "Infinity in summary histogram for: {name}"
         );
         let bucket = limits.partition_point(|&limit| limit <= number);
         counts[bucket.min(limits.len() - 1)] += 1.0;
@@ -164,12 +167,11 @@ fn histogram(context: &mut KernelContext) -> Result<()> {
         all.bucket_limit.push(limit);
         all.bucket.push(0.0);
     }
-    let value = Value {
+    Ok(Value {
         tag,
         value: Some(Content::Histo(all)),
         ..Value::default()
-    };
-    give(context, vec![value])
+    })
 }
 
 fn tensor(context: &mut KernelContext) -> Result<()> {

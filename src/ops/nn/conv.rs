@@ -1,7 +1,7 @@
 //! Convolutions: Conv2D, Conv3D, depthwise; any format, padding, dilation and number of groups.
 
 use super::conv_kernel::{convolve, convolve_depthwise, prepare};
-use super::geometry::{Axis, Format, Padding, axis, output_extent};
+use super::geometry::{Axis, Format, Padding, axis, inferred_extent};
 use ff_hlo::{Builder, ConvolutionConfig, ConvolutionDims, Op as HloOp, Window, WindowDimension};
 use ff_op::{Attrs, Gradient, GradientContext, Kernel, LowerContext, Op, OutputRef, ShapeContext};
 use ff_tensor::{DataType, PartialShape, Result, ensure, status};
@@ -96,8 +96,9 @@ fn generic_shape(context: &mut ShapeContext) -> Result<()> {
 /// Batch axes become one for the convolution.
 fn lower_generic(context: &mut LowerContext) -> Result<()> {
     let (input, filter) = (context.input(0)?, context.input(1)?);
-    let dims = context.input_dims(0)?;
-    let spatial = context.input_dims(1)?.len() - 2;
+    let (dims, filter_dims) = (context.input_dims(0)?, context.input_dims(1)?);
+    check_filter(&filter_dims)?;
+    let spatial = filter_dims.len() - 2;
     let batch = batch_axes(context.attrs())?;
     let count: i64 = dims[..batch].iter().product();
     let collapsed = [&[count], &dims[batch..]].concat();
@@ -175,13 +176,12 @@ pub fn convolved(
     let mut extents = Vec::with_capacity(spatial);
     for i in 0..spatial {
         let (extent, window) = (input.dim(format.axis(i) as i64), filter.dim(i as i64));
-        extents.push(output_extent(
+        extents.push(inferred_extent(
+            context,
             &padding,
             i,
             extent,
-            window,
-            strides[i],
-            dilations[i],
+            [window, strides[i], dilations[i]],
         )?);
     }
     Ok(format.shape(input.dim(0), &extents, out))
@@ -225,8 +225,27 @@ pub fn check_filter(dims: &[i64]) -> Result<()> {
     Ok(())
 }
 
+/// Whether an output without elements is made without a look at the filter.
+pub fn overlooks_filter(op: &str, dtype: DataType) -> bool {
+    op == "Conv2D" && !matches!(dtype, DataType::FLOAT | DataType::BFLOAT16)
+}
+
 fn lower(context: &mut LowerContext, spatial: usize, depthwise: bool) -> Result<()> {
-    check_filter(&context.input_dims(1)?)?;
+    let filter_dims = context.input_dims(1)?;
+    if overlooks_filter(context.node().op_name(), context.output_type(0)) {
+        let input_dims = context.input_dims(0)?;
+        let format = Format::of(context.attrs(), spatial)?;
+        let axes = axes(context.attrs(), format, &input_dims, &filter_dims)?;
+        let extents: Vec<i64> = axes.iter().map(|axis| axis.output).collect();
+        let shape = format.shape(input_dims[0], &extents, filter_dims[spatial + 1]);
+        let dims = shape.dims().unwrap_or(&[]);
+        if dims.contains(&0) {
+            let none = context.builder.full(context.output_type(0), dims, 0.0)?;
+            context.set_output(0, none);
+            return Ok(());
+        }
+    }
+    check_filter(&filter_dims)?;
     let (input, filter) = (context.input(0)?, context.input(1)?);
     let attrs = &context.node().attrs;
     let result = convolution(context.builder, attrs, input, filter, spatial, depthwise)?;
@@ -307,6 +326,12 @@ fn gradient(context: &mut GradientContext, input_op: &str, filter_op: &str) -> R
 }
 
 crate::op_cases! {
+    nothing_by_no_filter: family(&["Conv2D"], &[DataType::DOUBLE, DataType::HALF], |op, dtype| {
+        Case::op(op).inputs([numbers(dtype, &[0, 3, 3, 1], &[]), numbers(dtype, &[0, 2, 1, 1], &[])]).attr("strides", vec![1i64, 2, 1, 1]).attr("padding", "SAME")
+            .gives(numbers(dtype, &[0, 2, 3, 1], &[])).without_gradient()
+    });
+    generic_of_no_filter: Case::op("Conv").inputs([t::<f32>(&[0, 1, 1, 1], &[]), t::<f32>(&[1, 1, 1, 0], &[])]).attr("strides", vec![1i64; 4])
+        .attr("padding", "SAME").fails(Code::InvalidArgument);
     no_filter_of_depths: Case::op("DepthwiseConv2dNative").inputs([cycle(DataType::FLOAT, &[1, 4, 4, 1]), t::<f32>(&[2, 2, 1, 0], &[])]).attr("strides", vec![1i64; 4])
         .attr("padding", "SAME").fails(Code::InvalidArgument);
     no_groups: Case::op("Conv2D").inputs([t::<f32>(&[1, 4, 4, 0], &[]), cycle(DataType::FLOAT, &[2, 2, 1, 1])]).attr("strides", vec![1i64; 4])

@@ -167,10 +167,11 @@ fn filter_gradient(context: &mut GradientContext, input_op: &str, forward_op: &s
     Ok(())
 }
 
-/// The shape that an input's value says.
+/// The shape that an input's value says. One op looks at the ranks of the others.
 fn given_shape(context: &mut ShapeContext, index: usize, rank: usize) -> Result<()> {
-    for other in (0..3).filter(|other| *other != index) {
-        context.input(other).with_rank(rank)?;
+    if context.node().op_name() == "Conv2DBackpropInput" {
+        context.input_with_rank(1, rank)?;
+        context.input_with_rank(2, rank)?;
     }
     let shape = context.input_as_shape(index)?.with_rank(rank)?;
     context.set_output(0, PartialShape::new(shape.dims().unwrap_or(&[])));
@@ -178,48 +179,112 @@ fn given_shape(context: &mut ShapeContext, index: usize, rank: usize) -> Result<
 }
 
 /// Whether the gradient is all zeros whatever else the shapes of input, filter and incoming gradient are: one of them has
-/// no elements. Only single precision and bfloat16 are taken so; of other types, shapes have to fit all
-/// the same.
-pub fn sums_nothing(dtype: DataType, shapes: [&[i64]; 3]) -> bool {
-    matches!(dtype, DataType::FLOAT | DataType::BFLOAT16) && shapes.iter().any(|dims| dims.contains(&0))
+/// no elements. Only single precision and bfloat16 are taken so; of other types, and for the first versions of the ops on
+/// volumes, shapes have to fit all the same.
+pub fn sums_nothing(op: &str, dtype: DataType, shapes: [&[i64]; 3]) -> bool {
+    !matches!(op, "Conv3DBackpropInput" | "Conv3DBackpropFilter")
+        && matches!(dtype, DataType::FLOAT | DataType::BFLOAT16)
+        && shapes.iter().any(|dims| dims.contains(&0))
 }
 
-/// Checks that the gradient that comes in has the shape of the forward output.
-fn check_incoming(format: Format, axes: &[Axis], incoming: &[i64]) -> Result<()> {
-    for (i, axis) in axes.iter().enumerate() {
+/// Checks that the shapes of input, filter and incoming gradient, channels last, are those of a forward op with these axes.
+pub fn check_shapes([input, filter, incoming]: [&[i64]; 3], axes: &[Axis], depthwise: bool) -> Result<()> {
+    let spatial = axes.len();
+    let (channels, inner, outer) = (input[spatial + 1], filter[spatial], filter[spatial + 1]);
+    ensure!(
+        inner > 0
+            && if depthwise {
+                channels == inner
+            } else {
+                channels > 0 && channels % inner == 0
+            },
+        InvalidArgument,
+        "input depth must be evenly divisible by filter depth: {channels} vs {inner}"
+    );
+    let outputs = if depthwise {
+        ff_tensor::dim::mul(channels, outer)?
+    } else {
+        outer
+    };
+    ensure!(
+        depthwise || outputs % (channels / inner) == 0,
+        InvalidArgument,
+        "Depth of output ({outputs}) is not a multiple of the number of groups ({})",
+        channels / inner
+    );
+    let mut computed = vec![input[0]];
+    computed.extend(axes.iter().map(|axis| axis.output));
+    computed.push(outputs);
+    ensure!(
+        incoming == computed,
+        InvalidArgument,
+        "Size of out_backprop doesn't match computed: actual = {incoming:?}, computed = {computed:?}"
+    );
+    Ok(())
+}
+
+/// The shapes of input, filter and incoming gradient, and what follows from them.
+struct Geometry {
+    format: Format,
+    input: Vec<i64>,
+    filter: Vec<i64>,
+    axes: Vec<Axis>,
+    /// Whether the gradient is all zeros.
+    is_zero: bool,
+}
+
+fn geometry(context: &mut LowerContext, spatial: usize, depthwise: bool) -> Result<Geometry> {
+    let name = context.node().op_name();
+    let (sizes, dtype) = (usize::from(name.contains("Filter")), context.output_type(0));
+    let mut dims = [
+        context.input_dims(0)?,
+        context.input_dims(1)?,
+        context.input_dims(2)?,
+    ];
+    dims[sizes] = given_dims(context, sizes)?;
+    let format = Format::of(context.attrs(), spatial)?;
+    let mut is_zero = sums_nothing(name, dtype, [&dims[0], &dims[1], &dims[2]]);
+    let mut along = Vec::new();
+    if !is_zero {
         ensure!(
-            incoming[format.axis(i)] == axis.output,
+            dims.iter().all(|dims| dims.len() == spatial + 2),
             InvalidArgument,
-            "Conv2DBackprop: Size of out_backprop doesn't match computed: actual = {}, computed = {}",
-            incoming[format.axis(i)],
-            axis.output
+            "{name} needs shapes of {} extents, got {dims:?}",
+            spatial + 2
         );
+        along = axes(context.attrs(), format, &dims[0], &dims[1])?;
+        let (input, incoming) = (
+            format.channels_last_of(&dims[0]),
+            format.channels_last_of(&dims[2]),
+        );
+        check_shapes([&input, &dims[1], &incoming], &along, depthwise)?;
+        is_zero = dims.iter().any(|dims| dims.contains(&0));
     }
+    let [input, filter, _] = dims;
+    Ok(Geometry {
+        format,
+        input,
+        filter,
+        axes: along,
+        is_zero,
+    })
+}
+
+fn set_zeros(context: &mut LowerContext, dims: &[i64]) -> Result<()> {
+    let zeros = context.builder.full(context.output_type(0), dims, 0.0)?;
+    context.set_output(0, zeros);
     Ok(())
 }
 
 /// `dx = conv(dy spread by the strides, filter turned around)`.
 fn lower_input(context: &mut LowerContext, spatial: usize, depthwise: bool) -> Result<()> {
-    let input_dims = given_dims(context, 0)?;
-    let (mut filter_dims, incoming_dims) = (context.input_dims(1)?, context.input_dims(2)?);
-    let format = Format::of(context.attrs(), spatial)?;
-    let dtype = context.output_type(0);
-    if sums_nothing(dtype, [&input_dims, &filter_dims, &incoming_dims]) {
-        let zeros = context.builder.full(dtype, &input_dims, 0.0)?;
-        context.set_output(0, zeros);
-        return Ok(());
+    let geometry = geometry(context, spatial, depthwise)?;
+    let (format, axes, mut filter_dims) = (geometry.format, geometry.axes, geometry.filter);
+    if geometry.is_zero {
+        return set_zeros(context, &geometry.input);
     }
-    ensure!(
-        input_dims.len() == spatial + 2 && filter_dims.len() == spatial + 2,
-        InvalidArgument,
-        "{} needs shapes of {} extents",
-        context.node().op_name(),
-        spatial + 2
-    );
-    let axes = axes(context.attrs(), format, &input_dims, &filter_dims)?;
-    check_incoming(format, &axes, &incoming_dims)?;
     let (mut filter, incoming) = (context.input(1)?, context.input(2)?);
-    let channels = input_dims[format.channels()];
+    let channels = geometry.input[format.channels()];
     let builder = &mut *context.builder;
     if depthwise {
         filter_dims[spatial + 1] *= filter_dims[spatial];
@@ -227,7 +292,7 @@ fn lower_input(context: &mut LowerContext, spatial: usize, depthwise: bool) -> R
         filter = builder.reshape(filter, &filter_dims)?;
     }
     let (inner, outer) = (filter_dims[spatial], filter_dims[spatial + 1]);
-    let groups = if inner == 0 { 1 } else { channels / inner };
+    let groups = channels / inner;
     // From [.., in / g, out] to [.., in, out / g]: each group's input features become its outputs.
     if groups > 1 {
         let extents = &filter_dims[..spatial];
@@ -271,28 +336,18 @@ fn lower_input(context: &mut LowerContext, spatial: usize, depthwise: bool) -> R
 
 /// `df = conv(x, dy)`, where features take the place of the batch, and the batch that of features.
 fn lower_filter(context: &mut LowerContext, spatial: usize, depthwise: bool) -> Result<()> {
-    let filter_dims = given_dims(context, 1)?;
-    let (input_dims, incoming_dims) = (context.input_dims(0)?, context.input_dims(2)?);
-    let format = Format::of(context.attrs(), spatial)?;
-    let dtype = context.output_type(0);
-    if sums_nothing(dtype, [&input_dims, &filter_dims, &incoming_dims]) {
-        let zeros = context.builder.full(dtype, &filter_dims, 0.0)?;
-        context.set_output(0, zeros);
-        return Ok(());
+    let geometry = geometry(context, spatial, depthwise)?;
+    let (format, axes, filter_dims) = (geometry.format, geometry.axes, geometry.filter);
+    if geometry.is_zero {
+        return set_zeros(context, &filter_dims);
     }
-    ensure!(
-        input_dims.len() == spatial + 2 && filter_dims.len() == spatial + 2,
-        InvalidArgument,
-        "{} needs shapes of {} extents",
-        context.node().op_name(),
-        spatial + 2
-    );
-    let axes = axes(context.attrs(), format, &input_dims, &filter_dims)?;
-    check_incoming(format, &axes, &incoming_dims)?;
     let (input, incoming) = (context.input(0)?, context.input(2)?);
-    let channels = input_dims[format.channels()];
-    let inner = if depthwise { 1 } else { filter_dims[spatial] };
-    let groups = if inner == 0 { 1 } else { channels / inner };
+    let channels = geometry.input[format.channels()];
+    let groups = if depthwise {
+        channels
+    } else {
+        channels / filter_dims[spatial]
+    };
     let window: Window = axes
         .iter()
         .map(|axis| WindowDimension {
@@ -330,6 +385,29 @@ fn lower_filter(context: &mut LowerContext, spatial: usize, depthwise: bool) -> 
 }
 
 crate::op_cases! {
+    volumes_of_empty_tensors: family(&["Conv3DBackpropInput", "Conv3DBackpropFilter"], &FLOATS[..2], |op, dtype| {
+        let empty = || numbers(dtype, &[0; 5], &[]);
+        Case::op(op).inputs([empty(), empty(), empty()]).attr("strides", vec![1i64, 1, 2, 1, 1]).attr("padding", "SAME").fails(Code::InvalidArgument)
+    });
+    another_batch: family(&["Conv2DBackpropInput", "DepthwiseConv2dNativeBackpropInput"], &[DataType::DOUBLE, DataType::HALF], |op, dtype| {
+        Case::op(op).inputs([vector(&[1, 4, 4, 1]), cycle(dtype, &[2, 2, 1, 1]), cycle(dtype, &[2, 4, 4, 1])]).attr("strides", vec![1i64; 4])
+            .attr("padding", "SAME").fails(Code::InvalidArgument)
+    });
+    volumes_of_another_batch: Case::op("Conv3DBackpropInputV2")
+        .inputs([vector(&[1, 2, 2, 2, 2]), cycle(DataType::DOUBLE, &[1, 2, 2, 2, 3]), cycle(DataType::DOUBLE, &[2, 2, 2, 2, 3])]).attr("strides", vec![1i64; 5])
+        .attr("padding", "SAME").fails(Code::InvalidArgument);
+    volumes_of_other_depths: Case::op("Conv3DBackpropFilterV2")
+        .inputs([cycle(DataType::DOUBLE, &[1, 1, 1, 1, 2]), vector(&[2, 2, 2, 2, 3]), cycle(DataType::DOUBLE, &[1, 1, 1, 1, 1])]).attr("strides", vec![1i64; 5])
+        .attr("padding", "SAME").fails(Code::InvalidArgument);
+    volumes_by_no_filter: Case::op("Conv3DBackpropInputV2").without_gradient()
+        .inputs([vector(&[1, 1, 1, 1, 2]), numbers(DataType::DOUBLE, &[0, 0, 0, 2, 3], &[]), cycle(DataType::DOUBLE, &[1, 1, 1, 1, 3])]).attr("strides", vec![1i64; 5])
+        .attr("padding", "SAME").gives(numbers(DataType::DOUBLE, &[1, 1, 1, 1, 2], &[0.0; 2]));
+    extents_in_a_matrix: Case::op("Conv2DBackpropFilter")
+        .inputs([cycle(DataType::DOUBLE, &[1, 4, 4, 1]), t(&[1, 4], &[2, 2, 1, 1]), cycle(DataType::DOUBLE, &[1, 4, 4, 1])]).attr("strides", vec![1i64; 4])
+        .attr("padding", "SAME").fails(Code::InvalidArgument);
+    ranks_of_nothing: Case::op("Conv2DBackpropFilter").without_gradient()
+        .inputs([t::<f32>(&[0], &[]), vector(&[1, 1, 1, 1]), t::<f32>(&[0, 0, 0, 0], &[])]).attr("strides", vec![1i64; 4])
+        .attr("padding", "SAME").gives(t(&[1, 1, 1, 1], &[0.0f32]));
     of_nothing: family(&["Conv2DBackpropInput", "DepthwiseConv2dNativeBackpropInput"], &[DataType::FLOAT, DataType::BFLOAT16], |op, dtype| Case::op(op).without_gradient()
         .inputs([vector(&[1, 4, 4, 2]), numbers(dtype, &[2, 2, 0, 1], &[]), cycle(dtype, &[1, 3, 4, 1])]).attr("strides", vec![1i64; 4])
         .attr("padding", "SAME").gives(numbers(dtype, &[1, 4, 4, 2], &[0.0; 32])));

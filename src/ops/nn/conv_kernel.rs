@@ -1,8 +1,8 @@
 //! Native kernels of convolutions for `f32` and `f64`; other types are lowered. Channels that come second are moved
 //! last and back.
 
-use super::conv::axes;
-use super::conv_gradient::sums_nothing;
+use super::conv::{axes, check_filter, overlooks_filter};
+use super::conv_gradient::{check_shapes, sums_nothing};
 use super::geometry::Format;
 use crate::math::out_of_memory;
 use crate::movement::transpose;
@@ -132,9 +132,11 @@ fn run<T: Element + ff_tensor::Element>(
     let format = Format::of(context.attrs(), context.input(0)?.rank() - 2)?;
     let input = channels_last(format, context.input(0)?)?;
     let filter = context.input(1)?;
-    super::conv::check_filter(filter.dims())?;
-    if context.output_shape(0)?.num_elements() == 0 || filter.num_elements() == 0 || input.num_elements() == 0
-    {
+    let is_empty = context.output_shape(0)?.num_elements() == 0;
+    if !(is_empty && overlooks_filter(context.node().op_name(), filter.dtype())) {
+        check_filter(filter.dims())?;
+    }
+    if is_empty || filter.num_elements() == 0 || input.num_elements() == 0 {
         let zeros = Tensor::zeros(context.output_type(0), context.output_shape(0)?.clone())?;
         return context.set_output(0, zeros);
     }
@@ -167,80 +169,78 @@ fn run<T: Element + ff_tensor::Element>(
 /// Gradient for the input: inputs are its shape, the filter, and the gradient of the output.
 pub fn backward_input(context: &mut KernelContext, depthwise: bool) -> Result<()> {
     let format = Format::of(context.attrs(), 2)?;
-    let mut dims = context.input_i64s(0)?;
-    ensure!(
-        dims.len() == 4,
-        InvalidArgument,
-        "Conv2DBackpropInput: input_sizes must have 4 elements"
-    );
-    Shape::new(&dims)?;
-    if !format.channels_last {
-        let channels = dims.remove(1);
-        dims.push(channels);
-    }
-    let filter = context.input(1)?;
-    let incoming = channels_last(format, context.input(2)?)?;
-    if sums_nothing(filter.dtype(), [&dims, filter.dims(), incoming.dims()]) {
-        let zeros = Tensor::zeros(filter.dtype(), context.output_shape(0)?.clone())?;
-        return context.set_output(0, zeros);
-    }
-    let shape = checked(context, &dims, filter.dims(), incoming.dims(), depthwise)?;
-    let mut output = Tensor::zeros(context.output_type(0), Shape::new(&dims)?)?;
-    if output.num_elements() > 0 && incoming.num_elements() > 0 {
-        crate::match_type!(output.dtype(), (f32, f64), T => {
-            let (filter, incoming) = (filter.as_slice::<T>()?, incoming.as_slice::<T>()?);
-            conv_backward_input(context.pool(), &shape, filter, incoming, output.as_mut_slice()?).map_err(out_of_memory)
-        })?;
-    }
+    let result = context.input_i64s(0)?;
+    let (filter, incoming) = (context.input(1)?, context.input(2)?);
+    let Some(shape) = backward_geometry(
+        context,
+        format,
+        [&result, filter.dims(), incoming.dims()],
+        depthwise,
+    )?
+    else {
+        return set_zeros(context, &result);
+    };
+    let mut output = Tensor::zeros(filter.dtype(), Shape::new(&format.channels_last_of(&result))?)?;
+    let incoming = channels_last(format, incoming)?;
+    crate::match_type!(output.dtype(), (f32, f64), T => {
+        let (filter, incoming) = (filter.as_slice::<T>()?, incoming.as_slice::<T>()?);
+        conv_backward_input(context.pool(), &shape, filter, incoming, output.as_mut_slice()?).map_err(out_of_memory)
+    })?;
     context.set_output(0, as_format(format, output)?)
 }
 
 /// Gradient for the filter: inputs are the input, the filter's shape, and the gradient of the output.
 pub fn backward_filter(context: &mut KernelContext, depthwise: bool) -> Result<()> {
     let format = Format::of(context.attrs(), 2)?;
-    let dims = context.input_i64s(1)?;
-    Shape::new(&dims)?;
-    let input = channels_last(format, context.input(0)?)?;
-    let incoming = channels_last(format, context.input(2)?)?;
-    if sums_nothing(input.dtype(), [input.dims(), &dims, incoming.dims()]) {
-        let zeros = Tensor::zeros(input.dtype(), Shape::new(&dims)?)?;
-        return context.set_output(0, zeros);
-    }
-    let shape = checked(context, input.dims(), &dims, incoming.dims(), depthwise)?;
-    let mut output = Tensor::zeros(context.output_type(0), Shape::new(&dims)?)?;
-    if output.num_elements() > 0 && incoming.num_elements() > 0 && input.num_elements() > 0 {
-        crate::match_type!(output.dtype(), (f32, f64), T => {
-            let (input, incoming) = (input.as_slice::<T>()?, incoming.as_slice::<T>()?);
-            conv_backward_filter(context.pool(), &shape, input, incoming, output.as_mut_slice()?).map_err(out_of_memory)
-        })?;
-    }
+    let result = context.input_i64s(1)?;
+    let (input, incoming) = (context.input(0)?, context.input(2)?);
+    let Some(shape) = backward_geometry(
+        context,
+        format,
+        [input.dims(), &result, incoming.dims()],
+        depthwise,
+    )?
+    else {
+        return set_zeros(context, &result);
+    };
+    let mut output = Tensor::zeros(input.dtype(), Shape::new(&result)?)?;
+    let (input, incoming) = (channels_last(format, input)?, channels_last(format, incoming)?);
+    crate::match_type!(output.dtype(), (f32, f64), T => {
+        let (input, incoming) = (input.as_slice::<T>()?, incoming.as_slice::<T>()?);
+        conv_backward_filter(context.pool(), &shape, input, incoming, output.as_mut_slice()?).map_err(out_of_memory)
+    })?;
     context.set_output(0, output)
 }
 
-/// The geometry, after checking that the gradient that comes in has the extents of the forward output.
-fn checked(
+fn set_zeros(context: &mut KernelContext, dims: &[i64]) -> Result<()> {
+    let zeros = Tensor::zeros(context.output_type(0), Shape::new(dims)?)?;
+    context.set_output(0, zeros)
+}
+
+/// The geometry of a gradient, from the shapes of input, filter and incoming gradient; none where it is all zeros.
+fn backward_geometry(
     context: &KernelContext,
-    input: &[i64],
-    filter: &[i64],
-    incoming: &[i64],
+    format: Format,
+    shapes: [&[i64]; 3],
     depthwise: bool,
-) -> Result<Convolution> {
+) -> Result<Option<Convolution>> {
+    for dims in shapes {
+        Shape::new(dims)?;
+    }
+    if sums_nothing(context.node().op_name(), context.output_type(0), shapes) {
+        return Ok(None);
+    }
+    let [input, filter, incoming] = shapes;
     ensure!(
-        input.len() == 4 && filter.len() == 4 && incoming.len() == 4,
+        shapes.iter().all(|dims| dims.len() == 4),
         InvalidArgument,
         "Conv2DBackprop: expected 4-D shapes, got {input:?}, {filter:?} and {incoming:?}"
     );
-    let shape = geometry(context, input, filter, depthwise)?;
-    let computed = [
-        input[0],
-        shape.axes[1].output as i64,
-        shape.axes[2].output as i64,
-        shape.out_channels as i64,
-    ];
-    ensure!(
-        incoming == computed,
-        InvalidArgument,
-        "Conv2DBackprop: Size of out_backprop doesn't match computed: actual = {incoming:?}, computed = {computed:?}"
-    );
-    Ok(shape)
+    let axes = axes(context.attrs(), format, input, filter)?;
+    let (input, incoming) = (format.channels_last_of(input), format.channels_last_of(incoming));
+    check_shapes([&input, filter, &incoming], &axes, depthwise)?;
+    if shapes.iter().any(|dims| dims.contains(&0)) {
+        return Ok(None);
+    }
+    geometry(context, &input, filter, depthwise).map(Some)
 }

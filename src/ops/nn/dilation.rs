@@ -1,6 +1,6 @@
 //! Grayscale dilation: the largest sum of image and filter under a window, with gradients.
 
-use super::geometry::{Axis, Format, Padding, axis, output_extent};
+use super::geometry::{Axis, Format, Padding, axis, inferred_extent};
 use crate::math::number::{Number, Ordered};
 use crate::wide::{Real, lowest, zeros};
 use ff_op::{Attrs, Gradient, GradientContext, Kernel, KernelContext, Op, ShapeContext};
@@ -63,7 +63,13 @@ fn shape(context: &mut ShapeContext) -> Result<()> {
     let mut extents = Vec::new();
     for i in 0..2 {
         let (extent, window) = (input.dim(i as i64 + 1), filter.dim(i as i64));
-        extents.push(output_extent(&padding, i, extent, window, strides[i], rates[i])?);
+        extents.push(inferred_extent(
+            context,
+            &padding,
+            i,
+            extent,
+            [window, strides[i], rates[i]],
+        )?);
     }
     context.set_output(0, FORMAT.shape(input.dim(0), &extents, channels));
     Ok(())

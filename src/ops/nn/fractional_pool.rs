@@ -100,9 +100,8 @@ fn pool_shape(context: &mut ShapeContext) -> Result<()> {
 /// Where the windows begin, and the end of the last one.
 fn boundaries(input: usize, output: usize, pseudo_random: bool, stream: &mut Philox) -> Result<Vec<i64>> {
     let mut sizes = crate::wide::filled(output, (input / output) as i64)?;
-    if input.is_multiple_of(output) {
-        // Every window is as large as the others.
-    } else if pseudo_random {
+    // Random numbers are drawn where every window is as large as the others, too.
+    if pseudo_random {
         let mut numbers = Numbers::new(*stream);
         stream.skip(1);
         let alpha = input as f64 / output as f64;
@@ -306,6 +305,17 @@ fn pool(context: &mut KernelContext, largest: bool) -> Result<()> {
 /// The windows of a gradient: boundaries are two inputs, from `first` on.
 fn given(context: &KernelContext, input: [usize; 4], output: &[i64], first: usize) -> Result<Windows> {
     let output = extents(output)?;
+    ensure!(
+        !output.contains(&0),
+        InvalidArgument,
+        "out_backprop must be positive for all dimension"
+    );
+    ensure!(
+        input[1] > 0 && input[2] > 0,
+        InvalidArgument,
+        "Rows and columns of input must not be 0"
+    );
+    let overlapping = context.attrs().bool("overlapping")?;
     let (rows, columns) = (context.input_i64s(first)?, context.input_i64s(first + 1)?);
     for (edges, extent) in [(&rows, output[1]), (&columns, output[2])] {
         ensure!(
@@ -314,8 +324,9 @@ fn given(context: &KernelContext, input: [usize; 4], output: &[i64], first: usiz
             "Given an out_backprop extent of {extent}, the pooling sequence has {} elements",
             edges.len()
         );
+        let last = |end: i64| if overlapping { end } else { end.saturating_sub(1) };
         ensure!(
-            edges.iter().all(|&edge| edge >= 0),
+            (0..extent).all(|i| edges[i] >= 0 && last(edges[i + 1]) >= 0),
             InvalidArgument,
             "pooling sequences must not be negative"
         );
@@ -325,7 +336,6 @@ fn given(context: &KernelContext, input: [usize; 4], output: &[i64], first: usiz
         InvalidArgument,
         "batch and channels of input and gradients differ"
     );
-    let overlapping = context.attrs().bool("overlapping")?;
     Ok(Windows {
         input,
         output,
@@ -348,18 +358,21 @@ fn max_backward(context: &mut KernelContext) -> Result<()> {
         f64s(context.input(1)?)?,
         f64s(context.input(2)?)?,
     );
+    ensure!(
+        windows.rows.len().saturating_mul(windows.columns.len()) <= x.len(),
+        InvalidArgument,
+        "Pooling region has more elements than the input tensor"
+    );
     let mut result: Vec<f64> = zeros(x.len())?;
-    if !x.is_empty() {
-        let lowest = lowest(context.output_type(0));
-        for (element, place) in windows.largest(&x, lowest)?.into_iter().enumerate() {
-            ensure!(
-                place.map_or(lowest, |place| x[place]) == output[element],
-                InvalidArgument,
-                "tensor_out_dup is not the same as tensor_out"
-            );
-            if let Some(place) = place {
-                result[place] += incoming[element];
-            }
+    let lowest = lowest(context.output_type(0));
+    for (element, place) in windows.largest(&x, lowest)?.into_iter().enumerate() {
+        ensure!(
+            place.map_or(lowest, |place| x[place]) == output[element],
+            InvalidArgument,
+            "tensor_out_dup is not the same as tensor_out"
+        );
+        if let Some(place) = place {
+            result[place] += incoming[element];
         }
     }
     let shape = context.input(0)?.shape().clone();
@@ -424,6 +437,13 @@ fn avg_gradient(context: &mut GradientContext) -> Result<()> {
 const RATIOS: [f32; 4] = [1.0, 1.5, 1.7, 1.0];
 
 crate::op_cases! {
+    rows_of_one_size: family(&["FractionalMaxPool", "FractionalAvgPool"], &FLOATS[..1], |op, dtype| {
+        Case::op(op).input(cycle(dtype, &[1, 2, 9, 1])).attr("pooling_ratio", RATIOS.to_vec()).attr("deterministic", true).attr("seed", 3i64).attr("seed2", 5i64)
+    });
+    rows_of_one_size_pseudo_random: family(&["FractionalMaxPool", "FractionalAvgPool"], &FLOATS[..1], |op, dtype| {
+        Case::op(op).input(cycle(dtype, &[1, 4, 9, 1])).attr("pooling_ratio", vec![1.0f32, 2.0, 1.7, 1.0]).attr("deterministic", true).attr("seed", 3i64).attr("seed2", 5i64)
+            .attr("pseudo_random", true)
+    });
     random: family(&["FractionalMaxPool", "FractionalAvgPool"], &[DataType::FLOAT, DataType::DOUBLE, DataType::INT32, DataType::INT64], |op, dtype| {
         Case::op(op).input(cycle(dtype, &[2, 8, 9, 2])).attr("pooling_ratio", RATIOS.to_vec()).attr("deterministic", true).attr("seed", 3i64).attr("seed2", 5i64)
     });
@@ -452,4 +472,14 @@ crate::op_cases! {
     });
     backward_avg_short: Case::op("FractionalAvgPoolGrad").inputs([vector(&[1i64, 4, 3, 1]), counting(DataType::FLOAT, &[1, 2, 2, 1]), vector(&[0i64]), vector(&[0i64, 2, 3])])
         .fails(Code::InvalidArgument);
+    backward_of_nothing: Case::op("FractionalMaxPoolGrad").inputs([t::<f32>(&[0, 0, 0, 0], &[]), t::<f32>(&[0, 1, 1, 0], &[]), t::<f32>(&[0, 1, 1, 0], &[])])
+        .inputs([vector(&[1i64, 1]), vector(&[0i64, 2])]).fails(Code::InvalidArgument);
+    backward_of_more_edges_than_pixels: Case::op("FractionalMaxPoolGrad").inputs([counting(DataType::FLOAT, &[1, 2, 2, 1]), counting(DataType::FLOAT, &[1, 2, 2, 1])])
+        .inputs([counting(DataType::FLOAT, &[1, 2, 2, 1]), vector(&[0i64, 1, 2]), vector(&[0i64, 1, 2])]).fails(Code::InvalidArgument);
+    backward_avg_of_nothing: Case::op("FractionalAvgPoolGrad").inputs([vector(&[1i64, 1, 1, 1]), t::<f32>(&[1, 0, 0, 1], &[]), vector(&[1i64]), vector(&[0i64])])
+        .fails(Code::InvalidArgument);
+    backward_avg_of_empty_windows: Case::op("FractionalAvgPoolGrad").inputs([vector(&[1i64, 1, 1, 1]), t(&[1, 1, 1, 1], &[2.0f32]), vector(&[0i64, 0]), vector(&[0i64, 1])])
+        .fails(Code::InvalidArgument);
+    backward_avg_of_later_edges: Case::op("FractionalAvgPoolGrad").inputs([vector(&[1i64, 1, 1, 1]), t(&[1, 1, 1, 1], &[2.0f32]), vector(&[0i64, 1, -1]), vector(&[0i64, 1])])
+        .gives(t(&[1, 1, 1, 1], &[2.0f32]));
 }

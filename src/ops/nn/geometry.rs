@@ -1,6 +1,6 @@
 //! Geometry of sliding windows: data formats, padding rules, output extents. Exists once for convolution and pooling.
 
-use ff_op::Attrs;
+use ff_op::{Attrs, ShapeContext};
 use ff_tensor::{PartialShape, Result, bail, dim, ensure, status};
 
 /// No window reaches further: what is computed from it does not overflow.
@@ -77,6 +77,16 @@ impl Format {
             "{name} must be positive, got {values:?}"
         );
         Ok(values)
+    }
+
+    /// Extents of a shape in this format, with channels last.
+    pub fn channels_last_of(self, dims: &[i64]) -> Vec<i64> {
+        let mut dims = dims.to_vec();
+        if !self.channels_last && dims.len() > 1 {
+            let channels = dims.remove(1);
+            dims.push(channels);
+        }
+        dims
     }
 
     /// A full shape from batch, spatial extents and channels.
@@ -191,6 +201,32 @@ pub fn output_extent(
         InvalidArgument,
         "Computed output size would be negative: {output} [input_size: {input}, effective_filter_size: {reach}, stride: {stride}]"
     );
+    Ok(output)
+}
+
+/// As [`output_extent`]. INVALID_ARGUMENT where a graph is being built, in which a window that is not padded to fit must
+/// not be larger than the input; kernels let one place be too few.
+pub fn inferred_extent(
+    context: &ShapeContext,
+    padding: &Padding,
+    axis: usize,
+    input: i64,
+    [window, stride, dilation]: [i64; 3],
+) -> Result<i64> {
+    let output = output_extent(padding, axis, input, window, stride, dilation)?;
+    if *padding != Padding::Same && output == 0 && !context.in_step() {
+        let reach = reach(window, dilation)?;
+        let (low, high) = match padding {
+            Padding::Explicit(list) => list[axis],
+            _ => (0, 0),
+        };
+        ensure!(
+            input + low + high >= reach,
+            InvalidArgument,
+            "Negative dimension size caused by subtracting {reach} from {}",
+            input + low + high
+        );
+    }
     Ok(output)
 }
 

@@ -3,12 +3,12 @@
 //!
 //! Of equal elements the first counts, except for `MaxPool3DGrad`, where all do, as on the reference's CPU.
 
-use super::geometry::{Axis, Format, Padding, axis, output_extent};
-use super::pool::{pool_attrs, second_max_gradient, windows_of};
+use super::geometry::{Axis, Format, Padding, axis, inferred_extent};
+use super::pool::{Sizes, pool_attrs, second_max_gradient, windows_of};
 use crate::movement::transpose;
 use crate::wide::{f64s, from_f64s, zeros};
 use ff_op::{Gradient, GradientContext, Kernel, KernelContext, Op, ShapeContext};
-use ff_tensor::{Result, Shape, Tensor, ensure};
+use ff_tensor::{Result, Shape, Tensor, bail, ensure};
 
 const GRADIENT_OF_GRADIENT: Op = Op {
     name: "MaxPoolGradGrad",
@@ -97,7 +97,13 @@ fn positions_shape(context: &mut ShapeContext) -> Result<()> {
     let mut extents = Vec::new();
     for i in 0..2 {
         let extent = input.dim(i as i64 + 1);
-        extents.push(output_extent(&padding, i, extent, windows[i], strides[i], 1)?);
+        extents.push(inferred_extent(
+            context,
+            &padding,
+            i,
+            extent,
+            [windows[i], strides[i], 1],
+        )?);
     }
     let shape = format.shape(input.dim(0), &extents, input.dim(3));
     context.set_output(0, shape.clone());
@@ -116,14 +122,9 @@ impl Windows {
     /// From an image's extents with channels last.
     fn of(context: &KernelContext, format: Format, dims: &[i64]) -> Result<Windows> {
         let [windows, strides] = match context.num_inputs() {
-            5 => {
-                let (windows, strides) = (context.input_i64s(3)?, context.input_i64s(4)?);
-                [
-                    format.spatial_in(&windows, "ksize", false)?,
-                    format.spatial_in(&strides, "strides", false)?,
-                ]
-            }
-            _ => windows_of(context.attrs(), format)?,
+            5 => Sizes::of_inputs(context.input_i64s(3)?, context.input_i64s(4)?, format)?.spatial(format)?,
+            _ if context.node().op_name().ends_with("Argmax") => windows_of(context.attrs(), format)?,
+            _ => Sizes::of(context.attrs()).spatial(format)?,
         };
         let padding = Padding::of(context.attrs(), format)?;
         let mut axes = [axis(&Padding::Valid, 0, 1, 1, 1, 1)?; 3];
@@ -235,28 +236,29 @@ fn with_positions(context: &mut KernelContext) -> Result<()> {
 }
 
 fn by_positions(context: &mut KernelContext) -> Result<()> {
+    let format = Format {
+        spatial: 2,
+        channels_last: true,
+    };
     let per_batch = context.attrs().bool("include_batch_in_index")?;
     let (input, incoming, places) = (context.input(0)?, context.input(1)?, context.input_i64s(2)?);
-    ensure!(
-        incoming.num_elements() == places.len() && incoming.dims()[0] == input.dims()[0],
-        InvalidArgument,
-        "Expected grad shape to be the shape of argmax, got {} and {}",
-        incoming.shape(),
-        context.input(2)?.shape()
-    );
+    let dims = pooled(&Windows::of(context, format, input.dims())?, 2);
+    check_dims("grad", incoming, &dims)?;
+    check_dims("argmax", context.input(2)?, &dims)?;
     let batch = input.dims()[0].max(1) as usize;
     let image = input.num_elements() / batch;
     let each = (places.len() / batch).max(1);
     let mut result: Vec<f64> = zeros(input.num_elements())?;
     for (i, (&place, &gradient)) in places.iter().zip(f64s(incoming)?.iter()).enumerate() {
         let start = if per_batch { 0 } else { i / each * image };
-        let size = if per_batch { result.len() } else { image };
-        ensure!(
-            (0..size as i64).contains(&place),
-            InvalidArgument,
-            "Encountered invalid argmax index: {place}"
-        );
-        result[start + place as usize] += gradient;
+        // A place may lead into another image of the batch.
+        let to = place
+            .checked_add(start as i64)
+            .and_then(|to| usize::try_from(to).ok());
+        let Some(to) = to.and_then(|to| result.get_mut(to)) else {
+            bail!(InvalidArgument, "Encountered invalid argmax index: {place}");
+        };
+        *to += gradient;
     }
     let shape = input.shape().clone();
     let result = from_f64s(context.output_type(0), shape, &result)?;
@@ -365,6 +367,12 @@ const IMAGE: [f64; 16] = [
 ];
 
 crate::op_cases! {
+    by_position_in_another_image: windowed(Case::op("MaxPoolGradWithArgmax").inputs([cycle(DataType::FLOAT, &[2, 2, 2, 1]), t(&[2, 1, 1, 1], &[1.0f32, 2.0]), t(&[2, 1, 1, 1], &[5i64, -1])]), 2)
+        .gives(t(&[2, 2, 2, 1], &[0.0f32, 0.0, 0.0, 2.0, 0.0, 1.0, 0.0, 0.0]));
+    by_position_of_another_shape: windowed(Case::op("MaxPoolGradWithArgmax").inputs([cycle(DataType::FLOAT, &[2, 2, 2, 1]), cycle(DataType::FLOAT, &[1, 2, 1, 1]), t(&[1, 2, 1, 1], &[1i64, 2])]), 2)
+        .fails(Code::InvalidArgument);
+    by_position_over_batch: Case::op("MaxPoolGradWithArgmax").inputs([cycle(DataType::FLOAT, &[2, 2, 2, 1]), cycle(DataType::FLOAT, &[2, 1, 1, 1]), t(&[2, 1, 1, 1], &[3i64, 1])])
+        .attr("ksize", vec![2i64, 2, 2, 1]).attr("strides", vec![1i64, 2, 2, 1]).attr("padding", "VALID").fails(Code::Unimplemented);
     places_in_nothing: Case::op("MaxPoolWithArgmax").input(t::<f32>(&[0, 1, 0, 0], &[])).attr("ksize", vec![1i64, 2, 2, 1]).attr("strides", vec![1i64, 2, 2, 1])
         .attr("padding", "SAME").fails(Code::InvalidArgument);
     positions: family(&["MaxPoolWithArgmax"], &[FLOATS, &INTEGERS[..6]].concat(), |op, dtype| {

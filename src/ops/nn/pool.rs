@@ -1,6 +1,6 @@
 //! Pooling over windows: largest and mean values, with gradients.
 
-use super::geometry::{Axis, Format, Padding, axis, output_extent};
+use super::geometry::{Axis, Format, Padding, axis, inferred_extent};
 use ff_hlo::{ArrayShape, Builder, ComputationId, Direction, Op as HloOp, Opcode, Window, WindowDimension};
 use ff_op::{Attrs, Gradient, GradientContext, Kernel, LowerContext, Op, ShapeContext};
 use ff_tensor::{DataType, PartialShape, Result, ensure};
@@ -81,24 +81,113 @@ pub static OPS: &[&Op] = &[
     &AVG_POOL_3D_GRAD,
 ];
 
+/// Window extents and strides, with an entry for each axis.
+pub struct Sizes {
+    windows: Vec<i64>,
+    strides: Vec<i64>,
+}
+
+impl Sizes {
+    /// What the attributes `ksize` and `strides` say.
+    pub fn of(attrs: &Attrs) -> Sizes {
+        let list = |name| attrs.ints(name).unwrap_or_default().to_vec();
+        Sizes {
+            windows: list("ksize"),
+            strides: list("strides"),
+        }
+    }
+
+    /// A stride along channels is overlooked where windows are not over channels.
+    fn of_windows(mut self, format: Format) -> Sizes {
+        if self.depth(format).0 == 1
+            && let Some(stride) = self.strides.get_mut(format.channels())
+        {
+            *stride = 1;
+        }
+        self
+    }
+
+    /// What two inputs say. INVALID_ARGUMENT where one has another number of entries than there are axes.
+    pub fn of_inputs(windows: Vec<i64>, strides: Vec<i64>, format: Format) -> Result<Sizes> {
+        for (name, list) in [("ksize", &windows), ("strides", &strides)] {
+            ensure!(
+                list.len() == format.spatial + 2,
+                InvalidArgument,
+                "Sliding window {name} field must specify {} dimensions",
+                format.spatial + 2
+            );
+        }
+        Ok(Sizes { windows, strides })
+    }
+
+    /// Window extent and stride of the channels: 1 but for maxima over neighbouring channels.
+    fn depth(&self, format: Format) -> (i64, i64) {
+        let of = |list: &[i64]| list.get(format.channels()).copied().unwrap_or(1);
+        (of(&self.windows), of(&self.strides))
+    }
+
+    /// Those of the spatial axes. UNIMPLEMENTED for windows over batch or channels.
+    pub fn spatial(&self, format: Format) -> Result<[Vec<i64>; 2]> {
+        ensure!(
+            [&self.windows, &self.strides]
+                .iter()
+                .all(|list| list.first().is_none_or(|&batch| batch == 1)),
+            Unimplemented,
+            "Pooling is not yet supported on the batch dimension."
+        );
+        ensure!(
+            self.depth(format) == (1, 1),
+            Unimplemented,
+            "Pooling over channels together with width and height is not supported"
+        );
+        Ok([
+            format.spatial_in(&self.windows, "ksize", false)?,
+            format.spatial_in(&self.strides, "strides", false)?,
+        ])
+    }
+
+    /// The window of a maximum over neighbouring channels alone; none when the window is not over channels. UNIMPLEMENTED
+    /// when windows overlap, or do not fill the channels.
+    fn over_channels(&self, format: Format, dims: &[i64]) -> Result<Option<Window>> {
+        let (window, stride) = self.depth(format);
+        let alone = self.windows.iter().filter(|&&extent| extent != 1);
+        if (window, stride) == (1, 1) || alone.count() != 1 {
+            return Ok(None);
+        }
+        ensure!(
+            window == stride && window > 0 && dims[format.channels()] % window == 0,
+            Unimplemented,
+            "Depthwise max pooling requires the depth window to evenly divide the input depth and to equal the depth stride"
+        );
+        let mut all: Window = dims.iter().map(|_| WindowDimension::new(1)).collect();
+        all[format.channels()] = WindowDimension {
+            stride,
+            ..WindowDimension::new(window)
+        };
+        Ok(Some(all))
+    }
+}
+
+/// The sizes that the second version of a maximum has as inputs.
+fn sizes_v2(windows: Vec<i64>, strides: Vec<i64>, format: Format) -> Result<Sizes> {
+    let sizes = Sizes::of_inputs(windows, strides, format)?;
+    ensure!(
+        sizes.windows.iter().all(|&extent| extent > 0),
+        InvalidArgument,
+        "Sliding window ksize must be positive."
+    );
+    Ok(sizes.of_windows(format))
+}
+
 fn shape(context: &mut ShapeContext, spatial: usize) -> Result<()> {
     let format = Format::of(context.attrs(), spatial)?;
     let windows = format.spatial_of(context.attrs(), "ksize", true)?;
     let strides = format.spatial_of(context.attrs(), "strides", true)?;
     let depth = match context.node().op_name() {
-        "MaxPool" => depth_window(context.attrs(), format),
+        "MaxPool" => Sizes::of(context.attrs()).of_windows(format).depth(format),
         _ => (1, 1),
     };
     pooled_shape(context, format, &windows, &strides, depth)
-}
-
-/// Window extent and stride of the channels: 1 but for maxima over neighbouring channels.
-fn depth_window(attrs: &Attrs, format: Format) -> (i64, i64) {
-    let of = |name| {
-        let list = attrs.ints(name).unwrap_or_default();
-        list.get(format.channels()).copied().unwrap_or(1)
-    };
-    (of("ksize"), of("strides"))
 }
 
 /// Window extents and strides are inputs.
@@ -108,9 +197,10 @@ fn shape_v2(context: &mut ShapeContext) -> Result<()> {
     let format = Format::of(context.attrs(), 2)?;
     match (context.input_as_i64s(1)?, context.input_as_i64s(2)?) {
         (Some(windows), Some(strides)) => {
-            let windows = format.spatial_in(&windows, "ksize", false)?;
-            let strides = format.spatial_in(&strides, "strides", false)?;
-            pooled_shape(context, format, &windows, &strides, (1, 1))
+            let sizes = sizes_v2(windows, strides, format)?;
+            let windows = format.spatial_in(&sizes.windows, "ksize", true)?;
+            let strides = format.spatial_in(&sizes.strides, "strides", true)?;
+            pooled_shape(context, format, &windows, &strides, sizes.depth(format))
         }
         _ => {
             context.input_with_rank(0, 4)?;
@@ -131,13 +221,12 @@ fn pooled_shape(
     let padding = Padding::of(context.attrs(), format)?;
     let mut extents = Vec::with_capacity(format.spatial);
     for i in 0..format.spatial {
-        extents.push(output_extent(
+        extents.push(inferred_extent(
+            context,
             &padding,
             i,
             input.dim(format.axis(i) as i64),
-            windows[i],
-            strides[i],
-            1,
+            [windows[i], strides[i], 1],
         )?);
     }
     let mut channels = input.dim(format.channels() as i64);
@@ -146,68 +235,28 @@ fn pooled_shape(
             Padding::Same => Padding::Same,
             _ => Padding::Valid,
         };
-        channels = output_extent(&padding, 0, channels, depth.0, depth.1, 1)?;
+        channels = inferred_extent(context, &padding, 0, channels, [depth.0, depth.1, 1])?;
     }
     context.set_output(0, format.shape(input.dim(0), &extents, channels));
     Ok(())
 }
 
-/// Window extents and strides of the spatial axes: attributes, or the constant inputs `first` and `first + 1`.
-fn window_and_strides(context: &mut LowerContext, format: Format, first: usize) -> Result<[Vec<i64>; 2]> {
-    if context.num_inputs() > first + 1 {
-        let (windows, strides) = (context.constant_i64s(first)?, context.constant_i64s(first + 1)?);
-        return Ok([
-            format.spatial_in(&windows, "ksize", false)?,
-            format.spatial_in(&strides, "strides", false)?,
-        ]);
-    }
-    windows_of(context.attrs(), format)
-}
-
 /// Window extents and strides of the spatial axes, from attributes. UNIMPLEMENTED for windows over batch or channels.
 pub fn windows_of(attrs: &Attrs, format: Format) -> Result<[Vec<i64>; 2]> {
-    for name in ["ksize", "strides"] {
-        let list = attrs.ints(name).unwrap_or_default();
-        ensure!(
-            list.first().is_none_or(|&batch| batch == 1),
-            Unimplemented,
-            "Pooling is not yet supported on the batch dimension."
-        );
-    }
-    ensure!(
-        depth_window(attrs, format) == (1, 1),
-        Unimplemented,
-        "Pooling over channels together with width and height is not supported"
-    );
-    Ok([
-        format.spatial_of(attrs, "ksize", false)?,
-        format.spatial_of(attrs, "strides", false)?,
-    ])
+    Sizes::of(attrs).of_windows(format).spatial(format)
 }
 
-/// The window of a maximum over neighbouring channels alone; none when the window is not over channels. UNIMPLEMENTED when
-/// windows overlap, or do not fill the channels.
-fn channel_window(attrs: &Attrs, format: Format, dims: &[i64]) -> Result<Option<Window>> {
-    let (window, stride) = depth_window(attrs, format);
-    let alone = attrs
-        .ints("ksize")
-        .unwrap_or_default()
-        .iter()
-        .filter(|&&extent| extent != 1);
-    if (window, stride) == (1, 1) || alone.count() != 1 {
-        return Ok(None);
+/// The axis with a window that has no element that is in the padding everywhere: windows may be far larger than images.
+fn trimmed(mut axis: Axis) -> Axis {
+    if axis.output > 0 && axis.input > 0 {
+        let before = (axis.low - (axis.output - 1) * axis.stride).clamp(0, axis.window - 1);
+        axis.low -= before;
+        axis.window -= before;
+        let after = (axis.window - axis.low - axis.input).clamp(0, axis.window - 1);
+        axis.high -= after;
+        axis.window -= after;
     }
-    ensure!(
-        window == stride && window > 0 && dims[format.channels()] % window == 0,
-        Unimplemented,
-        "Depthwise max pooling requires the depth window to evenly divide the input depth and to equal the depth stride"
-    );
-    let mut all: Window = dims.iter().map(|_| WindowDimension::new(1)).collect();
-    all[format.channels()] = WindowDimension {
-        stride,
-        ..WindowDimension::new(window)
-    };
-    Ok(Some(all))
+    axis
 }
 
 /// The geometry of each spatial axis, and HLO's window over all axes.
@@ -222,7 +271,7 @@ fn window(
     let mut axes = Vec::new();
     for i in 0..format.spatial {
         let place = format.axis(i);
-        let geometry = axis(&padding, i, input[place], windows[i], strides[i], 1)?;
+        let geometry = trimmed(axis(&padding, i, input[place], windows[i], strides[i], 1)?);
         all[place] = WindowDimension {
             stride: geometry.stride,
             padding_low: geometry.low,
@@ -237,12 +286,13 @@ fn window(
 fn lower_max(context: &mut LowerContext, spatial: usize) -> Result<()> {
     let (input, dims) = (context.input(0)?, context.input_dims(0)?);
     let format = Format::of(context.attrs(), spatial)?;
-    let window = match channel_window(context.attrs(), format, &dims)? {
+    let sizes = match context.num_inputs() {
+        3 => sizes_v2(context.constant_i64s(1)?, context.constant_i64s(2)?, format)?,
+        _ => Sizes::of(context.attrs()).of_windows(format),
+    };
+    let window = match sizes.over_channels(format, &dims)? {
         Some(window) => window,
-        None => {
-            let windows = window_and_strides(context, format, 1)?;
-            window(context.attrs(), format, windows, &dims)?.1
-        }
+        None => window(context.attrs(), format, sizes.spatial(format)?, &dims)?.1,
     };
     let dtype = context.output_type(0);
     let (init, largest) = match lowest(dtype) {
@@ -418,8 +468,11 @@ fn not_less(builder: &mut Builder, dtype: DataType) -> Result<ComputationId> {
 fn lower_max_grad(context: &mut LowerContext) -> Result<()> {
     let (input, incoming, dims) = (context.input(0)?, context.input(2)?, context.input_dims(0)?);
     let format = Format::of(context.attrs(), 2)?;
-    let windows = window_and_strides(context, format, 3)?;
-    let (axes, window) = window(context.attrs(), format, windows, &dims)?;
+    let sizes = match context.num_inputs() {
+        5 => Sizes::of_inputs(context.constant_i64s(3)?, context.constant_i64s(4)?, format)?,
+        _ => Sizes::of(context.attrs()),
+    };
+    let (axes, window) = window(context.attrs(), format, sizes.spatial(format)?, &dims)?;
     let mut pooled = dims;
     for (i, axis) in axes.iter().enumerate() {
         pooled[format.axis(i)] = axis.output;
@@ -455,6 +508,18 @@ fn lower_avg_grad(context: &mut LowerContext, spatial: usize) -> Result<()> {
     let (axes, forward) = window(context.attrs(), format, windows, &dims)?;
     let actual = context.input_dims(1)?;
     ensure!(
+        actual.len() == spatial + 2,
+        InvalidArgument,
+        "out_backprop must be {}-dimensional",
+        spatial + 2
+    );
+    let mut along = axes.iter().enumerate();
+    if actual.contains(&0) && along.all(|(i, axis)| actual[format.axis(i)] <= axis.output) {
+        let zeros = context.builder.full(context.output_type(0), &dims, 0.0)?;
+        context.set_output(0, zeros);
+        return Ok(());
+    }
+    ensure!(
         axes.iter()
             .enumerate()
             .all(|(i, axis)| actual[format.axis(i)] == axis.output)
@@ -487,6 +552,32 @@ fn lower_avg_grad(context: &mut LowerContext, spatial: usize) -> Result<()> {
 }
 
 crate::op_cases! {
+    huge_windows: family(&["MaxPool", "AvgPool"], &FLOATS[..2], |op, dtype| {
+        Case::op(op).input(cycle(dtype, &[1, 3, 4, 1])).attr("ksize", vec![1i64, 2147483647, 3, 1]).attr("strides", vec![1i64, 1, 2, 1]).attr("padding", "SAME").without_gradient()
+    });
+    stride_over_channels: family(&["MaxPool", "AvgPool"], &FLOATS[..2], |op, dtype| {
+        Case::op(op).input(cycle(dtype, &[1, 4, 4, 2])).attr("ksize", vec![1i64, 2, 2, 1]).attr("strides", vec![1i64, 2, 2, 3]).attr("padding", "VALID").without_gradient()
+    });
+    stride_over_channels_as_input: Case::op("MaxPoolV2").inputs([cycle(DataType::FLOAT, &[1, 4, 4, 2]), vector(&[1, 2, 2, 1]), vector(&[1, 2, 2, 3])])
+        .attr("padding", "VALID").without_gradient();
+    channels_by_inputs: Case::op("MaxPoolV2").inputs([cycle(DataType::FLOAT, &[1, 4, 4, 2]), vector(&[1, 1, 1, 2]), vector(&[1, 1, 1, 2])])
+        .attr("padding", "VALID").without_gradient();
+    batch_by_inputs: Case::op("MaxPoolV2").inputs([cycle(DataType::FLOAT, &[2, 4, 4, 2]), vector(&[2, 2, 2, 1]), vector(&[1, 2, 2, 1])])
+        .attr("padding", "VALID").fails(Code::Unimplemented);
+    planes_and_channels_by_inputs: Case::op("MaxPoolV2").inputs([cycle(DataType::FLOAT, &[2, 4, 4, 2]), vector(&[1, 2, 2, 2]), vector(&[1, 2, 2, 2])])
+        .attr("padding", "VALID").fails(Code::Unimplemented);
+    no_window_by_inputs: Case::op("MaxPoolV2").inputs([cycle(DataType::FLOAT, &[2, 4, 4, 2]), vector(&[0, 2, 2, 1]), vector(&[1, 2, 2, 1])])
+        .attr("padding", "VALID").fails(Code::InvalidArgument);
+    gradient_over_channels: family(&["MaxPoolGrad"], &FLOATS[..1], |op, dtype| Case::op(op)
+        .inputs([cycle(dtype, &[1, 4, 4, 2]), cycle(dtype, &[1, 4, 4, 1]), cycle(dtype, &[1, 4, 4, 1])])
+        .attr("ksize", vec![1i64, 1, 1, 2]).attr("strides", vec![1i64, 1, 1, 2]).attr("padding", "VALID").fails(Code::Unimplemented));
+    gradient_by_inputs_over_batch: Case::op("MaxPoolGradV2")
+        .inputs([cycle(DataType::FLOAT, &[2, 4, 4, 2]), cycle(DataType::FLOAT, &[1, 2, 2, 2]), cycle(DataType::FLOAT, &[1, 2, 2, 2])])
+        .inputs([vector(&[2, 2, 2, 1]), vector(&[1, 2, 2, 1])]).attr("padding", "VALID").fails(Code::Unimplemented);
+    gradient_of_average_of_nothing: family(&["AvgPoolGrad"], &FLOATS[..2], |op, dtype| {
+        Case::op(op).inputs([vector(&[1, 2, 1, 1]), numbers(dtype, &[0, 1, 1, 0], &[])]).attr("ksize", vec![1i64, 3, 2, 1]).attr("strides", vec![1i64, 2, 1, 1])
+            .attr("padding", "SAME").gives(numbers(dtype, &[1, 2, 1, 1], &[0.0; 2])).without_gradient()
+    });
     gradient_of_max_of_another_output: Case::op("MaxPoolGrad")
         .inputs([cycle(DataType::FLOAT, &[1, 2, 4, 1]), t::<f32>(&[0, 0, 0, 0], &[]), cycle(DataType::FLOAT, &[1, 1, 2, 1])])
         .attr("ksize", vec![1i64, 2, 2, 1]).attr("strides", vec![1i64, 2, 2, 1]).attr("padding", "VALID").fails(Code::InvalidArgument);

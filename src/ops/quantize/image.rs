@@ -3,7 +3,7 @@
 use super::range::{Range, from_integers, integers};
 use super::requantize::set_range;
 use crate::image::sampling::{Scale, linear};
-use crate::nn::geometry::{Axis, Format, Padding, axis, output_extent};
+use crate::nn::geometry::{Axis, Format, Padding, axis, inferred_extent};
 use crate::wide::{f64s, from_f64s, zeros};
 use ff_op::{Kernel, KernelContext, Op, ShapeContext};
 #[cfg(test)]
@@ -75,7 +75,13 @@ fn pool_shape(context: &mut ShapeContext) -> Result<()> {
     let mut extents = Vec::new();
     for i in 0..2 {
         let extent = input.dim(i as i64 + 1);
-        extents.push(output_extent(&padding, i, extent, windows[i], strides[i], 1)?);
+        extents.push(inferred_extent(
+            context,
+            &padding,
+            i,
+            extent,
+            [windows[i], strides[i], 1],
+        )?);
     }
     let shape = FORMAT.shape(input.dim(0), &extents, input.dim(3));
     finish_shape(context, shape)

@@ -258,8 +258,8 @@ fn add_gradient(context: &mut GradientContext) -> Result<()> {
 /// Of both values at each place of either tensor; what is not there counts as zero.
 fn extremes(context: &mut KernelContext) -> Result<()> {
     let (a, b) = (Sparse::read(context, 0)?, Sparse::read(context, 3)?);
-    super::sets::check_places(&a, true)?;
-    super::sets::check_places(&b, true)?;
+    super::sets::check_places(&a, false)?;
+    super::sets::check_places(&b, false)?;
     let pairs = union(&a, &b)?;
     let largest = context.node().op_name() == "SparseSparseMaximum";
     let values = crate::match_real!(context.output_type(1), T => {
@@ -345,6 +345,8 @@ crate::op_cases! {
     spread_out: Case::op("SparseAddGrad").inputs([vector(&[1.0f32, 2.0, 3.0]), places(), t(&[2, 2], &[0i64, 0, 1, 0]), t(&[3, 2], &[0i64, 0, 0, 1, 1, 2])])
         .gives(vector(&[2.0f32, 0.0, 3.0])).gives(vector(&[1.0f32, 0.0]));
     spread_misfit: Case::op("SparseAddGrad").inputs([vector(&[1.0f32]), places(), places(), places()]).fails(Code::InvalidArgument);
+    extreme_of_any_order: family(&["SparseSparseMaximum", "SparseSparseMinimum"], &FLOATS[..1], |op, _| Case::op(op)
+        .inputs([t(&[3, 1], &[1i64, 1, 0]), vector(&[1.0f32, 2.0, 3.0]), vector(&[2i64]), t(&[2, 1], &[1i64, 0]), vector(&[10.0f32, -1.0]), vector(&[2i64])]));
     extreme: family(&["SparseSparseMaximum", "SparseSparseMinimum"], &[FLOATS, SIGNED].concat(), |op, dtype| pair(op, dtype, &[2, 3]));
     extreme_outside: Case::op("SparseSparseMinimum").inputs([t(&[1, 1], &[2i64]), vector(&[0i32]), vector(&[2i64]), t(&[1, 1], &[0i64]), vector(&[9i32]), vector(&[2i64])])
         .fails(Code::InvalidArgument);

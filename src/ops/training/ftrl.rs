@@ -24,6 +24,7 @@ pub static FTRL: &[&Op] = optimizer!(
 /// With `p = -lr_power` and `g = grad + 2 l2_shrinkage var`:
 /// `accum' = accum + grad^2`, `linear += g - (accum'^p - accum^p) / lr var`,
 /// `var = (clip(linear, -l1, l1) - linear) / (accum'^p / lr + 2 l2)`.
+/// Dense updates make `var` zero where `linear` is within its bounds, whatever the divisor is.
 /// With `multiply_linear_by_lr`, `linear` is kept `lr` times as large.
 #[derive(Clone, Copy)]
 struct Ftrl<T> {
@@ -34,6 +35,7 @@ struct Ftrl<T> {
     power: T,
     is_root: bool,
     multiply: bool,
+    sparse: bool,
 }
 
 impl<T: TrainedReal> Rule<T, 3> for Ftrl<T> {
@@ -72,6 +74,7 @@ impl<T: TrainedReal> Rule<T, 3> for Ftrl<T> {
             power: T::default().sub(power),
             is_root: power == T::of(-0.5),
             multiply,
+            sparse,
         })
     }
 
@@ -106,6 +109,9 @@ impl<T: TrainedReal> Rule<T, 3> for Ftrl<T> {
         };
         let linear = linear.add(change);
         let lower = T::default().sub(bound);
+        if !(self.sparse || linear > bound || linear < lower) {
+            return [T::default(), new_accum, linear];
+        }
         let clipped = if linear > bound {
             bound
         } else {
@@ -113,4 +119,22 @@ impl<T: TrainedReal> Rule<T, 3> for Ftrl<T> {
         };
         [clipped.sub(linear).div(curvature), new_accum, linear]
     }
+}
+
+#[cfg(test)]
+fn updated(linear: f64, l2: f64) -> crate::testing::Case {
+    use crate::testing::{Case, numbers};
+    let one = |x: f64| numbers(ff_tensor::DataType::FLOAT, &[1], &[x]);
+    let number = |x: f64| numbers(ff_tensor::DataType::FLOAT, &[], &[x]);
+    Case::op("ResourceApplyFtrl")
+        .variable(one(0.0))
+        .variable(one(0.25))
+        .variable(one(linear))
+        .inputs([one(0.5), number(0.1), number(9.0), number(l2), number(-0.5)])
+}
+
+crate::op_cases! {
+    within_bounds: updated(0.5, f64::NAN).gives(vector(&[0.0f32])).gives(vector(&[0.5f32])).gives(vector(&[1.0f32]));
+    beyond_bounds: updated(20.0, 1.0);
+    no_number: updated(f64::NAN, 1.0).gives(vector(&[0.0f32])).gives(vector(&[0.5f32])).gives(vector(&[f32::NAN]));
 }

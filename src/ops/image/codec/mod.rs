@@ -17,6 +17,11 @@ use ff_tensor::{Result, ensure};
 /// Every op of this folder.
 pub static OPS: &[&[&Op]] = &[decode::OPS, encode::OPS];
 
+/// A PNG file of bytes, in an image of these rows, columns and channels.
+pub fn png_of(bytes: &[u8], extents: (u32, u32, usize)) -> Result<Vec<u8>> {
+    png::encode(bytes, extents, false, -1)
+}
+
 /// Most pixels of an image that is decoded.
 const MOST_PIXELS: u64 = 1 << 29;
 

@@ -1,11 +1,12 @@
 //! Puts one node in the place of each cluster.
 
 use crate::Ways;
+use crate::deadness::Deadness;
 use crate::form::Clusters;
 use crate::kernel::{self, ClusterKernel};
 use crate::policy::Policy;
-use ff_graph::passes::{Goal, Rebuild};
-use ff_graph::{FunctionBody, Graph, Inputs, NodeId};
+use ff_graph::passes::{Goal, Rebuild, is_control_flow};
+use ff_graph::{FunctionBody, Graph, Inputs, NodeId, constant_behind};
 use ff_op::{Attrs, Callable, NodeInfo, OutputRef};
 use ff_platform::vlog;
 use ff_tensor::{DataType, Result, status};
@@ -39,6 +40,7 @@ pub fn encapsulate(
             members: &clusters.accepted[number as usize],
             is_member: &|id| clusters.of_node[id as usize] == Some(number),
             fetched: &fetched,
+            deadness: &clusters.deadness,
         };
         put(&mut rebuild, &cluster, policy, ways)?;
     }
@@ -50,6 +52,7 @@ struct Cluster<'a> {
     members: &'a [NodeId],
     is_member: &'a dyn Fn(NodeId) -> bool,
     fetched: &'a FxHashSet<OutputRef>,
+    deadness: &'a Deadness,
 }
 
 /// A cluster's body, and the values of the graph that are its arguments and results.
@@ -121,16 +124,24 @@ impl Cluster<'_> {
         let mut inputs = Vec::new();
         let mut arguments = Vec::new();
         let mut constants = Vec::new();
+        let enters = self.is_in_loop();
         for &id in self.members {
             let node = self.graph.node(id);
             for &input in node.inputs.iter() {
                 if (self.is_member)(input.node) || values.contains_key(&input) {
                     continue;
                 }
-                let source = self.graph.node(input.node);
-                let new = if source.info.op_name() == "Const" {
-                    constants.push(input.node);
-                    graph.add_node(source.info.clone(), Inputs::new(), Vec::new())?
+                let constant = constant_behind(self.graph, input).filter(|&found| found == input || enters);
+                let new = if let Some(constant) = constant {
+                    if let Some(&known) = values.get(&constant) {
+                        values.insert(input, known);
+                        continue;
+                    }
+                    constants.push(constant.node);
+                    let info = self.graph.node(constant.node).info.clone();
+                    let new = graph.add_node(info, Inputs::new(), Vec::new())?;
+                    values.insert(constant, OutputRef { node: new, index: 0 });
+                    new
                 } else {
                     let argument = self.argument(input, inputs.len())?;
                     let argument = graph.add_node(argument, Inputs::new(), Vec::new())?;
@@ -162,6 +173,17 @@ impl Cluster<'_> {
             constants,
             outputs,
         })
+    }
+
+    /// Whether an input that is no constant says in which turns of a loop the cluster runs: it is dead when the cluster is.
+    fn is_in_loop(&self) -> bool {
+        let inputs = self.members.iter().flat_map(|&id| &self.graph.node(id).inputs);
+        let mut outside = inputs.filter(|input| !(self.is_member)(input.node));
+        let says = |source: NodeId| match self.graph.node(source).info.op_name() {
+            "Switch" => true,
+            op => !is_control_flow(op) && self.deadness.agree(source, self.members[0]),
+        };
+        outside.any(|&input| says(input.node) && constant_behind(self.graph, input).is_none())
     }
 
     fn argument(&self, value: OutputRef, index: usize) -> Result<Arc<NodeInfo>> {

@@ -6,18 +6,23 @@
 //! - `--xla_dump_hlo_as_dot`, `--xla_dump_hlo_as_html`, `--xla_dump_hlo_as_svg`: pictures: Graphviz' language, a page, SVG;
 //! - `--xla_dump_hlo_module_re=RE`: only modules whose names match a regular expression;
 //! - `--xla_dump_hlo_pass_re=RE`: also the module before and after each pass that changes it and whose name matches;
+//! - `--xla_dump_large_constants`: constants of more than 256 elements too, which are `{...}` else;
 //! - `--xla_dump_to=-`: to standard output, texts only.
 //!
 //! Failures to write are ignored, as are expressions that are none: dumps never change what runs.
 
 use ff_hlo::buffers::Assignment;
 use ff_hlo::fusion::FusionPlan;
-use ff_hlo::{Attributes, Module, Opcode, html, print, svg};
+use ff_hlo::text::{PrintOptions, print_with};
+use ff_hlo::{Attributes, Module, Opcode, html, svg};
 use regex::Regex;
 use std::fmt::Write;
 use std::path::PathBuf;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
+
+/// Elements of the largest constant that is written without being asked for.
+const LARGEST_CONSTANT: usize = 256;
 
 /// What to write, and where.
 #[derive(Clone, Debug, Default)]
@@ -27,6 +32,7 @@ pub(crate) struct Dump {
     dot: bool,
     html: bool,
     svg: bool,
+    large_constants: bool,
     modules: Option<Regex>,
     passes: Option<Regex>,
 }
@@ -52,6 +58,7 @@ impl Dump {
                 "--xla_dump_hlo_as_dot" => dump.dot = on,
                 "--xla_dump_hlo_as_html" => dump.html = on,
                 "--xla_dump_hlo_as_svg" => dump.svg = on,
+                "--xla_dump_large_constants" => dump.large_constants = on,
                 "--xla_dump_hlo_module_re" => dump.modules = Regex::new(value).ok(),
                 "--xla_dump_hlo_pass_re" => dump.passes = Regex::new(value).ok(),
                 _ => {}
@@ -88,7 +95,7 @@ impl Dump {
     /// Writes a module before and after a pass, if that pass was asked for and changed it.
     pub fn pass(&self, number: Number, (turn, name): (usize, &str), before: &Module, after: &Module) {
         let wanted = self.passes.as_ref().is_some_and(|wanted| wanted.is_match(name));
-        if !wanted || !self.wants(after) || print(before) == print(after) {
+        if !wanted || !self.wants(after) || self.print(before) == self.print(after) {
             return;
         }
         for (module, when) in [(before, "before"), (after, "after")] {
@@ -96,10 +103,18 @@ impl Dump {
         }
     }
 
+    fn print(&self, module: &Module) -> String {
+        let mut options = PrintOptions::default();
+        if !self.large_constants {
+            options.largest_constant = LARGEST_CONSTANT;
+        }
+        print_with(module, options)
+    }
+
     /// Writes a module in the forms that were asked for.
     fn forms(&self, number: Number, module: &Module, when: &str) {
         if self.text {
-            self.text(number, module, &format!("{when}.txt"), &print(module));
+            self.text(number, module, &format!("{when}.txt"), &self.print(module));
         }
         let pictures = [
             (self.dot, "dot", graph as fn(&Module) -> String),
@@ -208,6 +223,19 @@ mod tests {
         assert!(dump.dot && !dump.html && !dump.text && dump.passes.is_none());
         let modules = dump.modules.unwrap();
         assert!(modules.is_match("a_z") && !modules.is_match("b_a_z"));
+    }
+
+    #[test]
+    fn large_constants_are_written_when_asked_for() {
+        let text = |flags: &str| {
+            let numbers = vec!["1"; 257].join(", ");
+            let module = format!(
+                "HloModule m\nENTRY %e () -> f32[257] {{\n  ROOT %c = f32[257] constant({{{numbers}}})\n}}"
+            );
+            Dump::parse(flags).print(&ff_hlo::parse(&module).unwrap())
+        };
+        assert!(text("").contains("constant({...})"));
+        assert!(ff_hlo::parse(&text("--xla_dump_large_constants")).is_ok());
     }
 
     /// What a compilation with these flags writes: the parts of the names after the module's.

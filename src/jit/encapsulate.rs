@@ -1,11 +1,12 @@
 //! Puts one node in the place of each cluster.
 
 use crate::Ways;
+use crate::deadness::Deadness;
 use crate::form::Clusters;
 use crate::kernel::{self, ClusterKernel};
 use crate::policy::Policy;
-use ff_graph::passes::{Goal, Rebuild};
-use ff_graph::{FunctionBody, Graph, Inputs, NodeId};
+use ff_graph::passes::{Goal, Rebuild, is_control_flow};
+use ff_graph::{FunctionBody, Graph, Inputs, NodeId, constant_behind};
 use ff_op::{Attrs, Callable, NodeInfo, OutputRef};
 use ff_platform::vlog;
 use ff_tensor::{DataType, Result, status};
@@ -39,6 +40,7 @@ pub fn encapsulate(
             members: &clusters.accepted[number as usize],
             is_member: &|id| clusters.of_node[id as usize] == Some(number),
             fetched: &fetched,
+            deadness: &clusters.deadness,
         };
         put(&mut rebuild, &cluster, policy, ways)?;
     }
@@ -50,6 +52,7 @@ struct Cluster<'a> {
     members: &'a [NodeId],
     is_member: &'a dyn Fn(NodeId) -> bool,
     fetched: &'a FxHashSet<OutputRef>,
+    deadness: &'a Deadness,
 }
 
 /// A cluster's body, and the values of the graph that are its arguments and results.
@@ -112,56 +115,102 @@ fn put(rebuild: &mut Rebuild, cluster: &Cluster, policy: &Policy, ways: &Ways) -
     Ok(())
 }
 
+/// A body being made, and what each value of the graph is in it.
+struct Making {
+    graph: Graph,
+    values: FxHashMap<OutputRef, OutputRef>,
+    inputs: Vec<OutputRef>,
+    arguments: Vec<OutputRef>,
+    constants: Vec<NodeId>,
+}
+
+impl Making {
+    fn add(&mut self, info: Arc<NodeInfo>, inputs: Inputs) -> Result<OutputRef> {
+        let node = self.graph.add_node(info, inputs, Vec::new())?;
+        Ok(OutputRef { node, index: 0 })
+    }
+
+    /// The copy of a constant, made once.
+    fn constant(&mut self, graph: &Graph, value: OutputRef) -> Result<OutputRef> {
+        if let Some(&known) = self.values.get(&value) {
+            return Ok(known);
+        }
+        self.constants.push(value.node);
+        let new = self.add(graph.node(value.node).info.clone(), Inputs::new())?;
+        self.values.insert(value, new);
+        Ok(new)
+    }
+}
+
 impl Cluster<'_> {
     /// Makes the body. Constants become part of it (their memory is shared); every other value from outside is an
     /// argument.
     fn cut(&self) -> Result<Cut> {
-        let mut graph = Graph::with_functions(self.graph.registry().clone(), self.graph.functions().clone());
-        let mut values: FxHashMap<OutputRef, OutputRef> = FxHashMap::default();
-        let mut inputs = Vec::new();
-        let mut arguments = Vec::new();
-        let mut constants = Vec::new();
+        let mut making = Making {
+            graph: Graph::with_functions(self.graph.registry().clone(), self.graph.functions().clone()),
+            values: FxHashMap::default(),
+            inputs: Vec::new(),
+            arguments: Vec::new(),
+            constants: Vec::new(),
+        };
+        let is_in_loop = self.is_in_loop();
         for &id in self.members {
             let node = self.graph.node(id);
             for &input in node.inputs.iter() {
-                if (self.is_member)(input.node) || values.contains_key(&input) {
-                    continue;
+                if !(self.is_member)(input.node) && !making.values.contains_key(&input) {
+                    self.take(&mut making, input, is_in_loop)?;
                 }
-                let source = self.graph.node(input.node);
-                let new = if source.info.op_name() == "Const" {
-                    constants.push(input.node);
-                    graph.add_node(source.info.clone(), Inputs::new(), Vec::new())?
-                } else {
-                    let argument = self.argument(input, inputs.len())?;
-                    let argument = graph.add_node(argument, Inputs::new(), Vec::new())?;
-                    arguments.push(OutputRef {
-                        node: argument,
-                        index: 0,
-                    });
-                    inputs.push(input);
-                    argument
-                };
-                values.insert(input, OutputRef { node: new, index: 0 });
             }
             let sources = node.inputs.iter().map(|input| {
-                let value = values.get(input).copied();
+                let value = making.values.get(input).copied();
                 value.ok_or_else(|| status!(Internal, "a cluster's nodes are not in order"))
             });
             let sources: Inputs = sources.collect::<Result<_>>()?;
-            let new = graph.add_node(node.info.clone(), sources, Vec::new())?;
-            graph.set_shapes(new, node.shapes.clone(), node.handles.clone());
+            let new = making.add(node.info.clone(), sources)?.node;
+            making
+                .graph
+                .set_shapes(new, node.shapes.clone(), node.handles.clone());
             for index in 0..node.info.output_types.len() as u32 {
-                values.insert(OutputRef { node: id, index }, OutputRef { node: new, index });
+                let value = OutputRef { node: new, index };
+                making.values.insert(OutputRef { node: id, index }, value);
             }
         }
         let outputs = self.outputs();
-        let results = outputs.iter().map(|output| values[output]).collect();
+        let results = outputs.iter().map(|output| making.values[output]).collect();
         Ok(Cut {
-            body: FunctionBody::of_parts(graph, arguments, results)?,
-            inputs,
-            constants,
+            body: FunctionBody::of_parts(making.graph, making.arguments, results)?,
+            inputs: making.inputs,
+            constants: making.constants,
             outputs,
         })
+    }
+
+    /// Makes a value from outside part of the body.
+    fn take(&self, making: &mut Making, value: OutputRef, is_in_loop: bool) -> Result<()> {
+        let constant = constant_behind(self.graph, value);
+        let new = match constant.filter(|&found| found == value || is_in_loop) {
+            Some(constant) => making.constant(self.graph, constant)?,
+            None => {
+                let argument = self.argument(value, making.inputs.len())?;
+                let argument = making.add(argument, Inputs::new())?;
+                making.arguments.push(argument);
+                making.inputs.push(value);
+                argument
+            }
+        };
+        making.values.insert(value, new);
+        Ok(())
+    }
+
+    /// Whether an input that is no constant says in which turns of a loop the cluster runs: it is dead when the cluster is.
+    fn is_in_loop(&self) -> bool {
+        let inputs = self.members.iter().flat_map(|&id| &self.graph.node(id).inputs);
+        let mut outside = inputs.filter(|input| !(self.is_member)(input.node));
+        let says = |source: NodeId| match self.graph.node(source).info.op_name() {
+            "Switch" => true,
+            op => !is_control_flow(op) && self.deadness.agree(source, self.members[0]),
+        };
+        outside.any(|&input| says(input.node) && constant_behind(self.graph, input).is_none())
     }
 
     fn argument(&self, value: OutputRef, index: usize) -> Result<Arc<NodeInfo>> {

@@ -3,9 +3,10 @@
 //! What asks to be compiled under a scope's name is not joined with what asks under another, unless all is clustered.
 
 use crate::acyclic::Groups;
+use crate::deadness::Deadness;
 use crate::mark::Marks;
 use crate::policy::{Mode, Policy};
-use ff_graph::passes::{in_order, is_control_flow};
+use ff_graph::passes::in_order;
 use ff_graph::{Graph, NodeId};
 use ff_tensor::Result;
 use rustc_hash::FxHashMap;
@@ -18,6 +19,8 @@ pub struct Clusters {
     pub of_node: Vec<Option<u32>>,
     /// All nodes in an order in which the nodes of a cluster can run together where the first of them stands.
     pub order: Vec<NodeId>,
+    /// When nodes are dead.
+    pub deadness: Deadness,
 }
 
 /// See the module. A cluster is accepted when enough of its nodes compute something.
@@ -33,7 +36,7 @@ pub fn form(graph: &Graph, marks: &Marks, policy: &Policy) -> Result<Clusters> {
         for input in &graph.node(id).inputs {
             let source = input.node;
             let fits = marks.can[source as usize]
-                && deadness.of_node[source as usize] == deadness.of_node[id as usize]
+                && deadness.agree(source, id)
                 && graph.node(source).info.device == graph.node(id).info.device
                 && (groups.size(source) + groups.size(id)) as usize <= policy.most_members;
             let pair = (groups.find(source), groups.find(id));
@@ -42,7 +45,7 @@ pub fn form(graph: &Graph, marks: &Marks, policy: &Policy) -> Result<Clusters> {
             }
         }
     }
-    Ok(accept(graph, marks, policy, &order, &groups))
+    Ok(accept(graph, marks, policy, (&order, deadness), &groups))
 }
 
 /// The edges that a step must follow: all but the back edges of v1 loops.
@@ -56,7 +59,13 @@ fn edges(graph: &Graph) -> impl Iterator<Item = (NodeId, NodeId)> {
     })
 }
 
-fn accept(graph: &Graph, marks: &Marks, policy: &Policy, order: &[NodeId], groups: &Groups) -> Clusters {
+fn accept(
+    graph: &Graph,
+    marks: &Marks,
+    policy: &Policy,
+    (order, deadness): (&[NodeId], Deadness),
+    groups: &Groups,
+) -> Clusters {
     let mut position = vec![0u32; graph.len()];
     for (at, &id) in order.iter().enumerate() {
         position[id as usize] = at as u32;
@@ -71,6 +80,7 @@ fn accept(graph: &Graph, marks: &Marks, policy: &Policy, order: &[NodeId], group
         accepted: Vec::new(),
         of_node: vec![None; graph.len()],
         order: sorted,
+        deadness,
     };
     for &id in &clusters.order {
         let Some(nodes) = members.remove(&groups.find(id)) else {
@@ -121,51 +131,5 @@ impl<'a> Scopes<'a> {
         if let Some(scope) = self.0.get(&a).or_else(|| self.0.get(&b)).copied() {
             self.0.insert(both, scope);
         }
-    }
-}
-
-/// When values are dead, in graphs with v1 control flow: two nodes with one number are dead at the same times, and in the
-/// same frame and iteration.
-struct Deadness {
-    of_node: Vec<u32>,
-}
-
-impl Deadness {
-    fn of(graph: &Graph, order: &[NodeId]) -> Deadness {
-        let mut of_node = vec![0u32; graph.len()];
-        // 0: never dead. Others are sets of sources, which are control flow nodes and their outputs.
-        let mut numbers: FxHashMap<Vec<(NodeId, u32)>, u32> = FxHashMap::default();
-        let mut sets: Vec<Vec<(NodeId, u32)>> = vec![Vec::new()];
-        numbers.insert(Vec::new(), 0);
-        for &id in order {
-            let node = graph.node(id);
-            if is_control_flow(node.info.op_name()) {
-                continue;
-            }
-            let mut set: Vec<(NodeId, u32)> = Vec::new();
-            for input in &node.inputs {
-                if is_control_flow(graph.node(input.node).info.op_name()) {
-                    set.push((input.node, input.index));
-                } else {
-                    set.extend_from_slice(&sets[of_node[input.node as usize] as usize]);
-                }
-            }
-            let controls = node.control_inputs.iter();
-            set.extend(
-                controls
-                    .map(|&control| (control, u32::MAX))
-                    .filter(|(control, _)| {
-                        is_control_flow(graph.node(*control).info.op_name())
-                            || of_node[*control as usize] != 0
-                    }),
-            );
-            set.sort_unstable();
-            set.dedup();
-            of_node[id as usize] = *numbers.entry(set).or_insert_with_key(|set| {
-                sets.push(set.clone());
-                sets.len() as u32 - 1
-            });
-        }
-        Deadness { of_node }
     }
 }

@@ -21,6 +21,7 @@
 
 mod acyclic;
 mod compiler;
+mod deadness;
 mod encapsulate;
 mod flags;
 mod form;
@@ -74,5 +75,7 @@ pub fn cluster(graph: Graph, goal: Goal, policy: &Policy, ways: &Ways) -> Result
     encapsulate::encapsulate(graph, goal, &clusters, policy, ways)
 }
 
+#[cfg(test)]
+mod loop_tests;
 #[cfg(test)]
 mod tests;

@@ -8,7 +8,7 @@
 use crate::IsLarge;
 use crate::policy::{Mode, Policy};
 use ff_graph::passes::{Goal, is_control_flow};
-use ff_graph::{Graph, Node, NodeId};
+use ff_graph::{Graph, Node, NodeId, constant_behind};
 use ff_op::{Effects, NodeInfo, ShapeContext, ShapeHost};
 use ff_platform::vlog;
 use ff_tensor::{DataType, PartialShape, Tensor};
@@ -238,9 +238,9 @@ struct Constants<'a> {
 
 impl ShapeHost for Constants<'_> {
     fn input_value(&self, index: usize) -> Option<Tensor> {
-        let source = &self.graph.node(self.node.inputs.get(index)?.node).info;
-        let value = source.attrs.tensor("value").ok()?;
-        (source.op_name() == "Const").then(|| value.clone())
+        let constant = constant_behind(self.graph, *self.node.inputs.get(index)?)?;
+        let value = self.graph.node(constant.node).info.attrs.tensor("value");
+        value.ok().cloned()
     }
 }
 

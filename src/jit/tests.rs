@@ -28,29 +28,29 @@ fn refuses(body: Arc<FunctionBody>) -> Arc<dyn Callable> {
     Arc::new(Refuses(body.signature()))
 }
 
-struct Net {
-    graph: Graph,
+pub(crate) struct Net {
+    pub graph: Graph,
 }
 
 impl Net {
-    fn new() -> Net {
+    pub fn new() -> Net {
         Net {
             graph: Graph::new(ff_ops::registry()),
         }
     }
 
-    fn value(node: NodeId) -> OutputRef {
+    pub fn value(node: NodeId) -> OutputRef {
         OutputRef { node, index: 0 }
     }
 
-    fn input(&mut self, name: &str) -> NodeId {
+    pub fn input(&mut self, name: &str) -> NodeId {
         let builder = NodeBuilder::new("Placeholder", name)
             .attr("dtype", DataType::FLOAT)
             .attr("shape", PartialShape::unknown());
         builder.finish(&mut self.graph).unwrap()
     }
 
-    fn op(&mut self, op: &str, name: &str, inputs: &[NodeId]) -> NodeId {
+    pub fn op(&mut self, op: &str, name: &str, inputs: &[NodeId]) -> NodeId {
         let builder = inputs.iter().fold(NodeBuilder::new(op, name), |builder, &input| {
             builder.input(Net::value(input))
         });
@@ -58,7 +58,12 @@ impl Net {
     }
 
     /// Clusters, and the names of what is left; `_Cluster` for clusters.
-    fn clustered(self, feeds: &[NodeId], fetches: &[NodeId], policy: &Policy) -> (Graph, Goal, Vec<String>) {
+    pub fn clustered(
+        self,
+        feeds: &[NodeId],
+        fetches: &[NodeId],
+        policy: &Policy,
+    ) -> (Graph, Goal, Vec<String>) {
         let values = |nodes: &[NodeId]| nodes.iter().copied().map(Net::value).collect();
         let goal = Goal {
             feeds: values(feeds),

@@ -534,6 +534,18 @@ impl<'a> Assembly<'a> {
         }
     }
 
+    /// The value of what a loop is given and never changes, if that is a constant.
+    fn entered_constant(&self, value: OutputRef) -> Option<Tensor> {
+        let constant = ff_graph::constant_behind(self.graph, value)?;
+        self.graph
+            .node(constant.node)
+            .info
+            .attrs
+            .tensor("value")
+            .ok()
+            .cloned()
+    }
+
     fn instruction(&mut self, id: NodeId, host: &dyn KernelHost) -> Result<Instruction> {
         let node = self.graph.node(id);
         let mut inputs = SmallVec::new();
@@ -542,7 +554,7 @@ impl<'a> Assembly<'a> {
             let source = self.source(*input)?;
             constants.push(match source {
                 Source::Constant(constant) => Some(self.constants[constant as usize].clone()),
-                Source::Slot { .. } => None,
+                Source::Slot { .. } => self.entered_constant(*input),
             });
             inputs.push(Input {
                 source,

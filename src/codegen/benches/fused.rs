@@ -4,7 +4,7 @@
 //! followed by its times for the same expression, eager and `jit_compile`, measured between ours.
 
 use ff_codegen::{Compiler, compile};
-use ff_hlo::{ArrayShape, Builder, Module, Op, Opcode, Program};
+use ff_hlo::{ArrayShape, Builder, Direction, Module, Op, Opcode, Program, RngAlgorithm};
 use ff_kernels::ThreadPool;
 use ff_tensor::{DataType, Result, Shape, Tensor};
 use std::time::Instant;
@@ -63,6 +63,16 @@ const CASES: &[Case] = &[
         name: "gelu",
         dims: &[10_000_000],
         build: gelu,
+    },
+    Case {
+        name: "dropout",
+        dims: &[1_000_000],
+        build: dropout,
+    },
+    Case {
+        name: "dropout",
+        dims: &[10_000_000],
+        build: dropout,
     },
 ];
 
@@ -131,6 +141,24 @@ fn gelu(b: &mut Builder, x: Op) -> Result<Op> {
     b.multiply(product, half)
 }
 
+/// x / 0.9 where a uniform number is at least 0.1, else zero.
+fn dropout(b: &mut Builder, x: Op) -> Result<Op> {
+    let dims = b.dims(x).to_vec();
+    let state = b.constant_vector(&[7u64, 5, 3])?;
+    let bits = b.random_bits(RngAlgorithm::Philox, state, DataType::UINT32, &dims)?;
+    let mask = b.scalar_like(8_388_607.0, bits)?;
+    let mantissa = b.binary(Opcode::And, bits, mask)?;
+    let mantissa = b.convert(mantissa, DataType::INT32)?;
+    let number = b.convert(mantissa, DataType::FLOAT)?;
+    let unit = b.scalar_like(2f64.powi(-23), number)?;
+    let number = b.multiply(number, unit)?;
+    let rate = b.scalar_like(0.1, number)?;
+    let keep = b.compare(Direction::Ge, number, rate)?;
+    let (scale, zero) = (b.scalar_like(1.0 / 0.9, x)?, b.scalar_like(0.0, x)?);
+    let scaled = b.multiply(x, scale)?;
+    b.select(keep, scaled, zero)
+}
+
 fn module(case: &Case) -> Result<Module> {
     let mut b = Builder::new(case.name);
     let x = b.parameter(0, ArrayShape::new(DataType::FLOAT, case.dims), "x")?;
@@ -191,6 +219,7 @@ def layer_norm(x, a, b):
     mean, variance = tf.nn.moments(x, [1], keepdims=True)
     return tf.nn.batch_normalization(x, mean, variance, b, a, 1e-6)
 def gelu(x): return tf.nn.gelu(x)
+def dropout(x): return tf.nn.experimental.stateless_dropout(x, 0.1, [7, 5], rng_alg='philox')
 known = {}
 for line in sys.stdin:
     name, *dims = line.split()

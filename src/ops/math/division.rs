@@ -1,5 +1,6 @@
 //! Quotients and remainders. Integer division by zero is an error with the reference's code: INVALID_ARGUMENT, but INTERNAL
-//! for the truncating ops, whose message it does not know either.
+//! for the truncating ops, whose message it does not know either. It is one in compiled functions too, on purpose: there
+//! the reference gives -1, and the dividend for remainders.
 
 use super::arithmetic::lower_binary;
 use super::gradients::{binary, conjugate, set_broadcast, unary};

@@ -1,5 +1,6 @@
 //! Random numbers, with streams of their own or by a seed given at each call.
 
+mod bits;
 mod candidates;
 mod generator;
 mod index_shuffle;

@@ -3,7 +3,7 @@
 //! The first versions take two seed numbers, the second ones a key and a counter of a named algorithm. Philox is the
 //! only algorithm here, as on the reference's CPU.
 
-use super::{allocate, distribution, fill_floats, fill_range, shape_from_input};
+use super::{allocate, bits, distribution, fill_floats, fill_range, shape_from_input};
 use ff_kernels::random::{FullInteger, Philox, fill};
 use ff_op::{Gradient, Kernel, KernelContext, Op, ShapeContext};
 #[cfg(test)]
@@ -17,7 +17,7 @@ const SEEDED: Op = Op {
         shape_from_input(context)
     },
     kernels: &[Kernel::native(floats)],
-    lower: Some(crate::host_call::lower),
+    lower: Some(bits::uniform),
     gradient: Gradient::NotDifferentiable,
     ..Op::PURE
 };
@@ -27,8 +27,16 @@ const KEYED: Op = Op {
         check_key_and_counter(context)?;
         shape_from_input(context)
     },
-    kernels: &[Kernel::native(floats)],
     ..SEEDED
+};
+/// What is more than arithmetic on the bits of each element.
+const SEEDED_CALL: Op = Op {
+    lower: Some(crate::host_call::lower),
+    ..SEEDED
+};
+const KEYED_CALL: Op = Op {
+    lower: Some(crate::host_call::lower),
+    ..KEYED
 };
 
 /// Every op of this file.
@@ -36,52 +44,54 @@ pub static OPS: &[&Op] = &[
     &SEEDED,
     &Op {
         name: "StatelessRandomNormal",
-        ..SEEDED
+        ..SEEDED_CALL
     },
     &Op {
         name: "StatelessTruncatedNormal",
-        ..SEEDED
+        ..SEEDED_CALL
     },
     &Op {
         name: "StatelessRandomUniformInt",
         kernels: &[Kernel::native(integers)],
-        ..SEEDED
+        ..SEEDED_CALL
     },
     &Op {
         name: "StatelessRandomUniformFullInt",
         kernels: &[Kernel::native(full_integers)],
+        lower: Some(bits::full_integers),
         ..SEEDED
     },
     &KEYED,
     &Op {
         name: "StatelessRandomNormalV2",
-        ..KEYED
+        ..KEYED_CALL
     },
     &Op {
         name: "StatelessTruncatedNormalV2",
-        ..KEYED
+        ..KEYED_CALL
     },
     &Op {
         name: "StatelessRandomUniformIntV2",
         kernels: &[Kernel::native(integers)],
-        ..KEYED
+        ..KEYED_CALL
     },
     &Op {
         name: "StatelessRandomUniformFullIntV2",
         kernels: &[Kernel::native(full_integers)],
+        lower: Some(bits::full_integers),
         ..KEYED
     },
     &Op {
         name: "StatelessRandomGetKeyCounter",
         shape: key_counter_shape,
         kernels: &[Kernel::native(key_counter)],
-        ..SEEDED
+        ..SEEDED_CALL
     },
     &Op {
         name: "StatelessRandomGetKeyCounterAlg",
         shape: key_counter_shape,
         kernels: &[Kernel::native(key_counter)],
-        ..SEEDED
+        ..SEEDED_CALL
     },
     &Op {
         name: "StatelessRandomGetAlg",
@@ -89,13 +99,13 @@ pub static OPS: &[&Op] = &[
         kernels: &[Kernel::native(|context| {
             context.set_output(0, Tensor::scalar(PHILOX)?)
         })],
-        ..SEEDED
+        ..SEEDED_CALL
     },
 ];
 
 /// Numbers of the algorithms.
-const PHILOX: i32 = 1;
-const AUTOMATIC: i64 = 3;
+pub(super) const PHILOX: i32 = 1;
+pub(super) const AUTOMATIC: i64 = 3;
 
 /// The input is a pair of seeds.
 pub(super) fn check_seed(context: &ShapeContext, index: usize) -> Result<()> {
@@ -230,6 +240,14 @@ crate::op_cases! {
         .gives(floats_of([1057704653, 1045715841, 1033283812, 1027486248, 3215366783]));
     truncated: case("StatelessTruncatedNormal", DataType::FLOAT, 5)
         .gives(floats_of([1057704653, 1045715841, 1033283812, 1027486248, 1043086892]));
+    many: case("StatelessRandomUniform", DataType::FLOAT, 1003);
+    halves: case("StatelessRandomUniform", DataType::HALF, 1003);
+    short_halves: case("StatelessRandomUniform", DataType::BFLOAT16, 1003);
+    many_doubles: case("StatelessRandomUniform", DataType::DOUBLE, 1003);
+    negative_seeds: Case::op("StatelessRandomUniform").attr("dtype", DataType::FLOAT)
+        .inputs([vector(&[3, 4]), vector(&[-1, -7])]);
+    no_numbers: case("StatelessRandomUniform", DataType::FLOAT, 0);
+    full_range_unsigned: case("StatelessRandomUniformFullInt", DataType::UINT32, 7);
     doubles: case("StatelessRandomUniform", DataType::DOUBLE, 2)
         .gives(vector(&[f64::from_bits(4604952990652115426), f64::from_bits(4606910273233162022)]));
     range: case("StatelessRandomUniformInt", DataType::INT32, 5).input(scalar(0)).input(scalar(100))

@@ -168,3 +168,121 @@ fn errors_that_depend_on_values_stay() {
     );
     assert!(together.message().contains("quotient"), "{together:?}");
 }
+
+/// Dropout by a key and a counter, in extents that vectors and blocks of random words do not divide.
+fn dropped(clusters: bool) -> Vec<u8> {
+    let mut graph = Graph::new(ff_ops::registry());
+    let x = placeholder(&mut graph, "x");
+    let mut input = |name: &str| {
+        let node = NodeBuilder::new("Placeholder", name).attr("dtype", DataType::UINT64);
+        node.finish(&mut graph).unwrap()
+    };
+    let (key, counter) = (input("key"), input("counter"));
+    let mut constant = |name: &str, value: Tensor| {
+        let node = NodeBuilder::new("Const", name)
+            .attr("dtype", value.dtype())
+            .attr("value", value);
+        out(node.finish(&mut graph).unwrap())
+    };
+    let shape = constant("shape", Tensor::vector(&[7i32, 53]).unwrap());
+    let philox = constant("philox", Tensor::scalar(1i32).unwrap());
+    let rate = constant("rate", Tensor::scalar(0.3f32).unwrap());
+    let zero = constant("zero", Tensor::scalar(0.0f32).unwrap());
+    let numbers = NodeBuilder::new("StatelessRandomUniformV2", "numbers")
+        .input(shape)
+        .input(out(key))
+        .input(out(counter))
+        .input(philox);
+    let numbers = numbers.finish(&mut graph).unwrap();
+    let keep = NodeBuilder::new("GreaterEqual", "keep")
+        .input(out(numbers))
+        .input(rate);
+    let keep = keep.finish(&mut graph).unwrap();
+    let kept = NodeBuilder::new("SelectV2", "kept")
+        .input(out(keep))
+        .input(out(x))
+        .input(zero);
+    let kept = kept.finish(&mut graph).unwrap();
+    let values: Vec<f32> = (0..7 * 53).map(|i| i as f32 + 1.0).collect();
+    let x_value = Tensor::from_slice(Shape::new(&[7, 53]).unwrap(), &values).unwrap();
+    let response = session(graph, clusters).run(&RunRequest {
+        feeds: &[
+            (out(x), x_value),
+            (out(key), Tensor::vector(&[12345u64]).unwrap()),
+            (out(counter), Tensor::vector(&[u64::MAX - 3, 9]).unwrap()),
+        ],
+        fetches: &[out(kept)],
+        targets: &[],
+        options: None,
+        want_metadata: false,
+    });
+    response.unwrap().outputs[0].bytes().to_vec()
+}
+
+#[test]
+fn dropout_has_the_bits_of_its_ops() {
+    let (apart, together) = (dropped(false), dropped(true));
+    let zeros = apart.chunks_exact(4).filter(|element| *element == [0; 4]).count();
+    assert!((50..200).contains(&zeros), "{zeros}");
+    assert!(apart == together);
+}
+
+const QUOTIENTS: &[&str] = &["Div", "FloorDiv", "FloorMod", "Mod", "TruncateDiv", "TruncateMod"];
+
+/// `op(a, b) + a` of integers, which is one fusion where it is compiled.
+fn quotient_plus<T: ff_tensor::Element>(op: &str, a: &[T], b: &[T], clusters: bool) -> Result<Vec<Tensor>> {
+    let mut graph = Graph::new(ff_ops::registry());
+    let mut input = |name: &str| {
+        let node = NodeBuilder::new("Placeholder", name).attr("dtype", T::DTYPE);
+        node.finish(&mut graph).unwrap()
+    };
+    let (x, y) = (input("x"), input("y"));
+    let quotient = NodeBuilder::new(op, "quotient").input(out(x)).input(out(y));
+    let quotient = quotient.finish(&mut graph).unwrap();
+    let sum = NodeBuilder::new("AddV2", "sum")
+        .input(out(quotient))
+        .input(out(x));
+    let sum = sum.finish(&mut graph).unwrap();
+    let response = session(graph, clusters).run(&RunRequest {
+        feeds: &[(out(x), Tensor::vector(a)?), (out(y), Tensor::vector(b)?)],
+        fetches: &[out(sum)],
+        targets: &[],
+        options: None,
+        want_metadata: false,
+    })?;
+    Ok(response.outputs)
+}
+
+fn check_quotients<T: ff_tensor::Element>(lowest: T, minus_one: T, zero: T, seven: T) {
+    // Whole vectors, and what is left of one.
+    let mut a = vec![seven; 70];
+    let mut b = vec![minus_one; 70];
+    for place in [0, 33, 69] {
+        a[place] = lowest;
+    }
+    b[5] = seven;
+    // Two of the ops are for two types only.
+    let all = matches!(T::DTYPE, DataType::INT32 | DataType::INT64);
+    let ops = QUOTIENTS
+        .iter()
+        .filter(|op| all || !matches!(**op, "Mod" | "TruncateMod"));
+    for op in ops.clone() {
+        let bits = |clusters: bool| quotient_plus(op, &a, &b, clusters).unwrap()[0].bytes().to_vec();
+        assert!(bits(false) == bits(true), "{op} of {}", T::DTYPE);
+    }
+    b[68] = zero;
+    for op in ops {
+        let code = |clusters: bool| quotient_plus(op, &a, &b, clusters).unwrap_err().code();
+        assert_eq!(code(false), code(true), "{op} of {}", T::DTYPE);
+    }
+}
+
+#[test]
+fn quotients_of_integers_neither_trap_nor_lose_their_errors() {
+    check_quotients(i8::MIN, -1, 0, 7);
+    check_quotients(i16::MIN, -1, 0, 7);
+    check_quotients(i32::MIN, -1, 0, 7);
+    check_quotients(i64::MIN, -1, 0, 7);
+    check_quotients(u8::MAX, 1, 0, 7);
+    check_quotients(u64::MAX, 1, 0, 7);
+}

@@ -58,6 +58,18 @@ library {
     ret { key: "y" value: "y:output:0" }
   }
   function {
+    signature { name: "ratio" input_arg { name: "x" type: DT_FLOAT } output_arg { name: "y" type: DT_FLOAT } }
+    node_def { name: "whole" op: "Cast" input: "x" attr { key: "SrcT" value { type: DT_FLOAT } }
+      attr { key: "DstT" value { type: DT_INT32 } } }
+    node_def { name: "seven" op: "Const" attr { key: "dtype" value { type: DT_INT32 } }
+      attr { key: "value" value { tensor { dtype: DT_INT32 tensor_shape { } int_val: 7 } } } }
+    node_def { name: "quotient" op: "FloorDiv" input: "seven:output:0" input: "whole:y:0"
+      attr { key: "T" value { type: DT_INT32 } } }
+    node_def { name: "y" op: "Cast" input: "quotient:z:0" attr { key: "SrcT" value { type: DT_INT32 } }
+      attr { key: "DstT" value { type: DT_FLOAT } } }
+    ret { key: "y" value: "y:y:0" }
+  }
+  function {
     signature { name: "checked" input_arg { name: "x" type: DT_FLOAT } output_arg { name: "y" type: DT_FLOAT } }
     node_def { name: "no" op: "Const" attr { key: "dtype" value { type: DT_BOOL } }
       attr { key: "value" value { tensor { dtype: DT_BOOL tensor_shape { } bool_val: false } } } }
@@ -155,6 +167,18 @@ fn what_is_compiled_does_not_check() {
         call("checked", true)(&[1.0, f32::INFINITY]).unwrap(),
         [1.0, f32::INFINITY]
     );
+}
+
+/// XLA gives -1 where an integer is divided by zero. Ours is the error of the ops.
+#[test]
+fn what_is_compiled_keeps_the_errors_of_quotients() {
+    for asks in [false, true] {
+        let ratio = call("ratio", asks);
+        assert_eq!(ratio(&[2.0, -2.0, 7.0]).unwrap(), [3.0, -4.0, 1.0]);
+        let error = ratio(&[2.0, 0.0]).unwrap_err();
+        assert_eq!(error.code(), Code::InvalidArgument, "{asks}");
+        assert!(error.message().contains("Integer division by zero"), "{error:?}");
+    }
 }
 
 /// Runs a function as an eager op; `asks` and `call_asks` are the attribute of the function and of the call.

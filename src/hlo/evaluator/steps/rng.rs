@@ -80,14 +80,15 @@ impl Start {
 
     /// Writes words, the block of this number first.
     fn write(&self, first: usize, words: &mut [u8]) {
-        let mut counter = self.counter.wrapping_add(first as u128);
-        for chunk in words.chunks_mut(self.algorithm.block_bytes()) {
-            let ([c0, c1], [c2, c3]) = (halves(counter as u64), halves((counter >> 64) as u64));
-            match self.algorithm {
-                RngAlgorithm::Philox => write_words(chunk, &philox([c0, c1, c2, c3], self.key)),
-                RngAlgorithm::ThreeFry => write_words(chunk, &threefry([c0, c1], self.key)),
-            }
-            counter = counter.wrapping_add(1);
+        let counter = self.counter.wrapping_add(first as u128);
+        match self.algorithm {
+            RngAlgorithm::Philox => write_blocks(words, counter, |counter| {
+                let ([c0, c1], [c2, c3]) = (halves(counter as u64), halves((counter >> 64) as u64));
+                philox([c0, c1, c2, c3], self.key)
+            }),
+            RngAlgorithm::ThreeFry => write_blocks(words, counter, |counter| {
+                threefry(halves(counter as u64), self.key)
+            }),
         }
     }
 
@@ -126,9 +127,17 @@ impl Kernel for RngBitGenerator {
     }
 }
 
-/// Writes as many words as there is room for.
-fn write_words(out: &mut [u8], words: &[u32]) {
-    for (out, word) in out.chunks_mut(4).zip(words) {
-        out.copy_from_slice(&word.to_ne_bytes()[..out.len()]);
+/// Writes blocks of words, as many as there is room for; the last may be a part of one.
+fn write_blocks<const N: usize>(out: &mut [u8], mut counter: u128, block: impl Fn(u128) -> [u32; N]) {
+    let mut blocks = out.chunks_exact_mut(4 * N);
+    for out in &mut blocks {
+        for (out, word) in out.chunks_exact_mut(4).zip(block(counter)) {
+            out.copy_from_slice(&word.to_ne_bytes());
+        }
+        counter = counter.wrapping_add(1);
+    }
+    let rest = blocks.into_remainder().chunks_exact_mut(4);
+    for (out, word) in rest.zip(block(counter)) {
+        out.copy_from_slice(&word.to_ne_bytes());
     }
 }

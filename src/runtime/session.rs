@@ -88,13 +88,22 @@ pub struct RunResponse {
 }
 
 impl Session {
-    /// A session on a graph. NOT_FOUND for a target that no runtime serves.
+    /// A session on a graph. NOT_FOUND for a target that no runtime serves, and for a configuration without processors.
     pub fn new(graph: Arc<SharedGraph>, options: SessionOptions) -> Result<Session> {
         ensure!(
             matches!(options.target.as_str(), "" | "local"),
             NotFound,
             "No session factory registered for the given session options: {{target: \"{}\"}}",
             options.target
+        );
+        ensure!(
+            options
+                .config
+                .device_count
+                .get("CPU")
+                .is_none_or(|&count| count > 0),
+            NotFound,
+            "No CPU devices are available in this process"
         );
         let devices = Device::all(&Task::default(), options.cpu_devices());
         let pool = shared_pool(options.intra_op_threads());

@@ -107,13 +107,10 @@ impl Run<'_> {
             region
                 .exit_nodes
                 .iter()
-                .for_each(|&number| self.dead[number as usize] = is_dead);
+                .for_each(|&number| self.dead[number as usize] = false);
         }
         if is_dead {
-            for &number in &region.exit_nodes {
-                let slot = self.plan.instructions[number as usize].first_output;
-                self.frame.values[slot as usize] = Value::Absent;
-            }
+            self.leave_dead(region);
         } else {
             let around = self.turn;
             self.turn = around.inner(region.name_hash);
@@ -126,6 +123,17 @@ impl Run<'_> {
         Ok(())
     }
 
+    /// Nothing leaves a loop that was not entered, or whose condition is dead in some turn.
+    fn leave_dead(&mut self, region: &StructuredLoop) {
+        for &number in &region.exit_nodes {
+            let slot = self.plan.instructions[number as usize].first_output;
+            self.frame.values[slot as usize] = Value::Absent;
+            if let Some(dead) = self.dead.get_mut(number as usize) {
+                *dead = true;
+            }
+        }
+    }
+
     fn turns(&mut self, region: &StructuredLoop) -> Result<()> {
         let cancellation = self.surroundings.host.cancellation();
         loop {
@@ -133,8 +141,13 @@ impl Run<'_> {
                 cancellation.check()?;
             }
             self.items(&region.head)?;
-            if !self.holds(region)? {
-                break;
+            match self.holds(region)? {
+                Some(true) => {}
+                Some(false) => break,
+                None => {
+                    self.leave_dead(region);
+                    return Ok(());
+                }
             }
             self.moves(&region.into_body)?;
             self.items(&region.body)?;
@@ -146,18 +159,18 @@ impl Run<'_> {
         self.moves(&region.exits)
     }
 
-    /// Whether the condition of a loop holds.
-    fn holds(&self, region: &StructuredLoop) -> Result<bool> {
+    /// Whether the condition of a loop holds; none when it is dead.
+    fn holds(&self, region: &StructuredLoop) -> Result<Option<bool>> {
         let value = match region.condition {
             Some(Source::Slot { slot, .. }) => match &self.frame.values[slot as usize] {
                 Value::Tensor(tensor) => tensor.to_bool(),
                 Value::Ref(variable) => variable.read()?.to_bool(),
-                Value::Absent => Err(status!(Internal, "a loop's condition is dead")),
+                Value::Absent => return Ok(None),
             },
             Some(Source::Constant(constant)) => self.plan.constants[constant as usize].to_bool(),
             None => Err(status!(Internal, "a loop has no condition")),
         };
-        value.map_err(|error| self.at_switch(region, error))
+        value.map(Some).map_err(|error| self.at_switch(region, error))
     }
 
     #[cold]

@@ -333,7 +333,7 @@ fn ordered_tuples_by_key() {
 }
 
 #[test]
-fn optional_values_and_handles_of_the_session() {
+fn optional_values() {
     Steps::new()
         .let_be("value", scalar(7))
         .node("some", "OptionalFromValue", &["value"], NONE())
@@ -341,8 +341,7 @@ fn optional_values_and_handles_of_the_session() {
         .node("yes", "OptionalHasValue", &["some"], NONE())
         .gives("yes", super::bools(&[], &[true]))
         .node("no", "OptionalHasValue", &["none"], NONE())
-        .gives("no", super::bools(&[], &[false]))
-        .node("handle", "GetSessionHandleV2", &["value"], NONE());
+        .gives("no", super::bools(&[], &[false]));
 }
 
 #[test]

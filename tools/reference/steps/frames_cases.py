@@ -92,6 +92,38 @@ def temporaries_of_turns(case):
         case.run(graph.add("Exit", sums[0]))
 
 
+def condition_that_is_dead(case):
+    graph = case.graph
+    p = graph.placeholder("bool", "p")
+    bound = graph.add("Switch", graph.const(3), p)
+    enter = graph.add("Enter", graph.const(0), frame_name="loop")
+    merge = graph.add("Merge", [enter, "next:0"])
+    limit = graph.add("Enter", bound[1], frame_name="loop", is_constant=True)
+    switch = graph.add("Switch", merge[0], graph.add("LoopCond", graph.add("Less", merge[0], limit)))
+    graph.add("NextIteration", graph.add("AddV2", switch[1], graph.const(1, control=[switch[1]])), name="next")
+    exit = graph.add("Exit", switch[0])
+    joined = graph.add("Merge", [exit, bound[0]])
+    after = graph.add("Merge", [graph.add("AddV2", exit, exit), bound[0]])
+    for value in True, False, True:
+        case.run([joined[0], joined[1], after[0]], {p: value})
+
+
+def condition_that_dies_in_a_turn(case):
+    graph = case.graph
+    p = graph.placeholder("int32", "p")
+    enter = graph.add("Enter", graph.const(0), frame_name="loop")
+    merge = graph.add("Merge", [enter, "next:0"])
+    last = graph.add("Enter", p, frame_name="loop", is_constant=True)
+    limit = graph.add("Enter", graph.const(5), frame_name="loop", is_constant=True)
+    lives = graph.add("Switch", limit, graph.add("Less", merge[0], last))
+    switch = graph.add("Switch", merge[0], graph.add("LoopCond", graph.add("Less", merge[0], lives[1])))
+    graph.add("NextIteration", graph.add("AddV2", switch[1], graph.const(1, control=[switch[1]])), name="next")
+    exit = graph.add("Exit", switch[0])
+    case.run(exit, {p: 10})
+    case.run(exit, {p: 3})
+    case.run(exit, {p: 0})
+
+
 def loop_without_an_exit(case):
     graph = case.graph
     enter, merge, switch = _loop(graph)
@@ -376,5 +408,5 @@ CASES = [
     merge_of_two_that_live, switch_on_what_is_no_scalar, switch_of_many, references, references_in_a_loop,
     reference_through_turns, uninitialized, loop_of_nothing_closed, loop_of_nothing_late, waits_in_a_loop_and_closed,
     fails_in_a_turn, a_loop_in_a_loop, nothing_to_loop_over, dead_enter, control_triggers,
-    temporaries_of_turns,
+    temporaries_of_turns, condition_that_is_dead, condition_that_dies_in_a_turn,
 ]  # fmt: skip

@@ -364,9 +364,12 @@ void TFE_EnableCollectiveOps(TFE_Context *ctx,
                              TF_Status *status);
 
 /**
- * Ends all collective ops with the error in `status`, which is left as it is: none are running.
+ * Ends the collective ops that wait for others, and all later ones, with the error in `status`, which is left as it is. The
+ * first error stays, until the context becomes another task. An OK status ends none.
  */
-TF_CAPI_EXPORT extern void TFE_AbortCollectiveOps(TFE_Context *ctx, TF_Status *status);
+TF_CAPI_EXPORT extern
+void TFE_AbortCollectiveOps(TFE_Context *ctx,
+                            TF_Status *status);
 
 /**
  * Whether a process that takes part in collective ops answers. INTERNAL, as none does.

@@ -165,8 +165,9 @@ fn drawn(context: &mut KernelContext) -> Result<()> {
         );
     }
     let mut samples = (total as u64).checked_div(batches).unwrap_or(0);
-    if all.iter().all(|values| values.len() == 1) {
-        // One batch's parameters for all: batches of a size that is good for threads.
+    let are_scalars = context.input(3)?.rank() == 0 && context.input(4)?.rank() == 0;
+    if are_scalars && all.iter().all(|values| values.len() == 1) {
+        // One batch's parameters for all, which the reference tells by the bounds: batches of a size that is good for threads.
         samples = DESIRED_BATCH;
         batches = (total as u64).div_ceil(samples);
     }
@@ -275,6 +276,12 @@ crate::op_cases! {
         .fails(Code::InvalidArgument);
     drawn_with_lists_of_one: Case::op("ParameterizedTruncatedNormal").attr("seed", 7i64).attr("seed2", 11i64)
         .inputs([vector(&[2]), vector(&[1.0f32]), scalar(1.0f32), scalar(-2.0f32), scalar(2.0f32)]).gives(vector(&[0.463_965_54f32, 0.083_500_09]));
+    drawn_with_bounds_in_lists: Case::op("ParameterizedTruncatedNormal").attr("seed", 7i64).attr("seed2", 11i64)
+        .inputs([vector(&[4, 2]), scalar(0.0f32), scalar(1.0f32), scalar(-2.0f32), vector(&[2.0f32])])
+        .gives(t(&[4, 2], &[1.605_603_7f32, -0.536_034_46, 1.218_259_7, -0.209_146_07, -1.738_990_4, 0.245_164_93, -0.002_353_34, 0.908_286_2]));
+    drawn_with_one_batch: Case::op("ParameterizedTruncatedNormal").attr("seed", 7i64).attr("seed2", 11i64)
+        .inputs([vector(&[4, 2]), vector(&[0.0f32]), scalar(1.0f32), scalar(-2.0f32), scalar(2.0f32)])
+        .gives(t(&[4, 2], &[1.605_603_7f32, -0.536_034_46, -0.916_499_9, 1.218_259_7, -0.209_146_07, 0.271_791_04, -0.269_896_33, -1.738_990_4]));
     plain: family(&["plain"], &FLOATS[..2], |_, dtype| case(&[6], dtype, [&[0.0], &[1.0], &[-2.0], &[2.0]]));
     narrow: family(&["narrow"], &FLOATS[..2], |_, dtype| case(&[6], dtype, [&[1.0], &[2.0], &[1.25], &[1.5]]));
     far: family(&["far"], &FLOATS[..2], |_, dtype| case(&[6], dtype, [&[0.0], &[1.0], &[2.0], &[f64::INFINITY]]));

@@ -1,7 +1,7 @@
 //! Convolutions: Conv2D, Conv3D, depthwise; any format, padding, dilation and number of groups.
 
 use super::conv_kernel::{convolve, convolve_depthwise, prepare};
-use super::geometry::{Axis, Format, Padding, axis, inferred_extent};
+use super::geometry::{Axis, Format, Padding, axis, inferred_extents};
 use ff_hlo::{Builder, ConvolutionConfig, ConvolutionDims, Op as HloOp, Window, WindowDimension};
 use ff_op::{Attrs, Gradient, GradientContext, Kernel, LowerContext, Op, OutputRef, ShapeContext};
 use ff_tensor::{DataType, PartialShape, Result, ensure, status};
@@ -173,17 +173,8 @@ pub fn convolved(
         }
         filter_out
     };
-    let mut extents = Vec::with_capacity(spatial);
-    for i in 0..spatial {
-        let (extent, window) = (input.dim(format.axis(i) as i64), filter.dim(i as i64));
-        extents.push(inferred_extent(
-            context,
-            &padding,
-            i,
-            extent,
-            [window, strides[i], dilations[i]],
-        )?);
-    }
+    let steps = |i: usize| [filter.dim(i as i64), strides[i], dilations[i]];
+    let extents = inferred_extents(context, format, &padding, input, steps)?;
     Ok(format.shape(input.dim(0), &extents, out))
 }
 

@@ -1,6 +1,6 @@
 //! Grayscale dilation: the largest sum of image and filter under a window, with gradients.
 
-use super::geometry::{Axis, Format, Padding, axis, inferred_extent};
+use super::geometry::{Axis, Format, Padding, axis, inferred_extents};
 use crate::math::number::{Number, Ordered};
 use crate::wide::{Real, lowest, zeros};
 use ff_op::{Attrs, Gradient, GradientContext, Kernel, KernelContext, Op, ShapeContext};
@@ -60,17 +60,8 @@ fn shape(context: &mut ShapeContext) -> Result<()> {
     let (strides, rates) = steps(context.attrs())?;
     let padding = Padding::of(context.attrs(), FORMAT)?;
     let channels = dim::merge(input.dim(3), filter.dim(2))?;
-    let mut extents = Vec::new();
-    for i in 0..2 {
-        let (extent, window) = (input.dim(i as i64 + 1), filter.dim(i as i64));
-        extents.push(inferred_extent(
-            context,
-            &padding,
-            i,
-            extent,
-            [window, strides[i], rates[i]],
-        )?);
-    }
+    let steps = |i: usize| [filter.dim(i as i64), strides[i], rates[i]];
+    let extents = inferred_extents(context, FORMAT, &padding, &input, steps)?;
     context.set_output(0, FORMAT.shape(input.dim(0), &extents, channels));
     Ok(())
 }

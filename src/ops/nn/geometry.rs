@@ -230,6 +230,21 @@ pub fn inferred_extent(
     Ok(output)
 }
 
+/// [`inferred_extent`] of each spatial axis, of `steps`: window, stride and dilation by axis.
+pub fn inferred_extents(
+    context: &ShapeContext,
+    format: Format,
+    padding: &Padding,
+    input: &PartialShape,
+    steps: impl Fn(usize) -> [i64; 3],
+) -> Result<Vec<i64>> {
+    let along = |axis| {
+        let extent = input.dim(format.axis(axis) as i64);
+        inferred_extent(context, padding, axis, extent, steps(axis))
+    };
+    (0..format.spatial).map(along).collect()
+}
+
 /// How many elements a window spans. INVALID_ARGUMENT when they cannot be counted.
 fn reach(window: i64, dilation: i64) -> Result<i64> {
     let steps = (window - 1).checked_mul(dilation);

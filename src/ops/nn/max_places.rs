@@ -3,7 +3,7 @@
 //!
 //! Of equal elements the first counts, except for `MaxPool3DGrad`, where all do, as on the reference's CPU.
 
-use super::geometry::{Axis, Format, Padding, axis, inferred_extent};
+use super::geometry::{Axis, Format, Padding, axis, inferred_extents};
 use super::pool::{Sizes, pool_attrs, second_max_gradient, windows_of};
 use crate::movement::transpose;
 use crate::wide::{f64s, from_f64s, zeros};
@@ -94,17 +94,8 @@ fn positions_shape(context: &mut ShapeContext) -> Result<()> {
     };
     let [windows, strides] = windows_of(context.attrs(), format)?;
     let padding = Padding::of(context.attrs(), format)?;
-    let mut extents = Vec::new();
-    for i in 0..2 {
-        let extent = input.dim(i as i64 + 1);
-        extents.push(inferred_extent(
-            context,
-            &padding,
-            i,
-            extent,
-            [windows[i], strides[i], 1],
-        )?);
-    }
+    let steps = |i: usize| [windows[i], strides[i], 1];
+    let extents = inferred_extents(context, format, &padding, &input, steps)?;
     let shape = format.shape(input.dim(0), &extents, input.dim(3));
     context.set_output(0, shape.clone());
     context.set_output(1, shape);

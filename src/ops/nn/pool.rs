@@ -1,6 +1,6 @@
 //! Pooling over windows: largest and mean values, with gradients.
 
-use super::geometry::{Axis, Format, Padding, axis, inferred_extent};
+use super::geometry::{Axis, Format, Padding, axis, inferred_extent, inferred_extents};
 use ff_hlo::{ArrayShape, Builder, ComputationId, Direction, Op as HloOp, Opcode, Window, WindowDimension};
 use ff_op::{Attrs, Gradient, GradientContext, Kernel, LowerContext, Op, ShapeContext};
 use ff_tensor::{DataType, PartialShape, Result, ensure};
@@ -219,16 +219,8 @@ fn pooled_shape(
 ) -> Result<()> {
     let input = context.input_with_rank(0, format.spatial + 2)?;
     let padding = Padding::of(context.attrs(), format)?;
-    let mut extents = Vec::with_capacity(format.spatial);
-    for i in 0..format.spatial {
-        extents.push(inferred_extent(
-            context,
-            &padding,
-            i,
-            input.dim(format.axis(i) as i64),
-            [windows[i], strides[i], 1],
-        )?);
-    }
+    let steps = |i: usize| [windows[i], strides[i], 1];
+    let extents = inferred_extents(context, format, &padding, &input, steps)?;
     let mut channels = input.dim(format.channels() as i64);
     if depth != (1, 1) {
         let padding = match padding {

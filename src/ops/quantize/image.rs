@@ -3,7 +3,7 @@
 use super::range::{Range, from_integers, integers};
 use super::requantize::set_range;
 use crate::image::sampling::{Scale, linear};
-use crate::nn::geometry::{Axis, Format, Padding, axis, inferred_extent};
+use crate::nn::geometry::{Axis, Format, Padding, axis, inferred_extents};
 use crate::wide::{f64s, from_f64s, zeros};
 use ff_op::{Kernel, KernelContext, Op, ShapeContext};
 #[cfg(test)]
@@ -72,17 +72,8 @@ fn pool_shape(context: &mut ShapeContext) -> Result<()> {
     context.input_with_rank(2, 0)?;
     let [windows, strides] = crate::nn::pool::windows_of(context.attrs(), FORMAT)?;
     let padding = Padding::of(context.attrs(), FORMAT)?;
-    let mut extents = Vec::new();
-    for i in 0..2 {
-        let extent = input.dim(i as i64 + 1);
-        extents.push(inferred_extent(
-            context,
-            &padding,
-            i,
-            extent,
-            [windows[i], strides[i], 1],
-        )?);
-    }
+    let steps = |i: usize| [windows[i], strides[i], 1];
+    let extents = inferred_extents(context, FORMAT, &padding, &input, steps)?;
     let shape = FORMAT.shape(input.dim(0), &extents, input.dim(3));
     finish_shape(context, shape)
 }

@@ -291,14 +291,6 @@ impl<'a> Analysis<'a> {
             }
         }
         moves.extend(shape.switches.iter().chain(&shape.exits).chain(&shape.constants));
-        // What leaves is what a switch sends out at the end.
-        let is_sent_out = |&exit: &u32| match self.maker(exit, 0) {
-            Some((switch, output)) => output == 0 && shape.switches.contains(&switch),
-            None => false,
-        };
-        if !shape.exits.iter().all(is_sent_out) {
-            return None;
-        }
         // Every node that enters and every next value is a variable's.
         let enters = shape.variables.len() + shape.constants.len();
         let nexts = self.flow.frames[frame].instructions.iter();

@@ -4,7 +4,7 @@ use ff_graph::{Graph, NodeBuilder};
 use ff_op::OutputRef;
 use ff_proto::{ConfigProto, RunOptions, run_options::TraceLevel};
 use ff_runtime::{RunRequest, RunResponse, Session, SessionOptions};
-use ff_tensor::{DataType, Result, Shape, Tensor};
+use ff_tensor::{Code, DataType, Result, Shape, Tensor};
 use parking_lot::Mutex;
 use std::sync::Arc;
 
@@ -127,6 +127,52 @@ fn a_variable_is_on_the_device_that_it_asks_for() {
     let feeds = [(out(x), Tensor::scalar(3f32).unwrap())];
     let response = run(&session, &feeds, &[out(read)], None).unwrap();
     assert_eq!(response.outputs[0].as_slice::<f32>().unwrap(), [3.0]);
+}
+
+/// Each device gets the sum of what both bring, also where one thread runs all.
+#[test]
+fn devices_meet_in_collective_ops() {
+    let mut graph = Graph::new(ff_ops::registry());
+    let x = placeholder(&mut graph);
+    let y = twice(&mut graph, "y", x, "/cpu:1");
+    let mut reduced = |name: &str, value: u32, device: &str| {
+        let mut node = NodeBuilder::new("CollectiveReduce", name).input(out(value));
+        for (key, value) in [("group_size", 2i64), ("group_key", 1), ("instance_key", 1)] {
+            node = node.attr(key, value);
+        }
+        let offsets = Vec::<i64>::new();
+        let mut node = node
+            .attr("merge_op", "Add")
+            .attr("final_op", "Id")
+            .attr("subdiv_offsets", offsets);
+        node.set_device(device);
+        node.finish(&mut graph).unwrap()
+    };
+    let first = reduced("first", x, "/cpu:0");
+    let second = reduced("second", y, "/cpu:1");
+    let session = session(graph, 2, 1);
+    for value in [1f32, 5.0] {
+        let feeds = [(out(x), Tensor::scalar(value).unwrap())];
+        let response = run(&session, &feeds, &[out(first), out(second)], None).unwrap();
+        for output in &response.outputs {
+            assert_eq!(output.as_slice::<f32>().unwrap(), [3.0 * value]);
+        }
+    }
+}
+
+#[test]
+fn a_session_has_a_processor() {
+    for count in [0, -1] {
+        let mut config = ConfigProto::default();
+        config.device_count.insert("CPU".to_string(), count);
+        let options = SessionOptions {
+            config,
+            ..Default::default()
+        };
+        let graph = Arc::new(Mutex::new(Graph::new(ff_ops::registry())));
+        let error = Session::new(graph, options).map(drop).unwrap_err();
+        assert_eq!(error.code(), Code::NotFound);
+    }
 }
 
 #[test]

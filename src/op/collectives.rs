@@ -201,9 +201,9 @@ fn forget(watch: Option<(Cancellation, u64)>) {
 
 impl Collectives {
     /// Meets the other devices of the group. Its `done` gets INTERNAL or INVALID_ARGUMENT when the calls do not fit together,
-    /// the cause of the cancellation when that comes first, and the cause for which all were ended. The number serves to
-    /// give up waiting.
-    pub fn join(self: &Arc<Self>, call: CollectiveCall, cancellation: &Cancellation) -> u64 {
+    /// the cause of the cancellation when that comes first, and the cause for which all were ended. Gives the number of a
+    /// call that waits, to give up waiting.
+    pub fn join(self: &Arc<Self>, call: CollectiveCall, cancellation: &Cancellation) -> Option<u64> {
         let mut state = self.state.lock();
         state.next += 1;
         let number = state.next;
@@ -211,24 +211,26 @@ impl Collectives {
             let error = aborted(cause);
             drop(state);
             (call.done)(Err(error));
-            return number;
+            return None;
         }
         match state.admit(&call).and_then(|()| state.place(&call)) {
             Ok(place) => {
                 let met = state.add(call, place, number);
                 drop(state);
-                match met {
-                    Some(meeting) => self.meet(meeting),
-                    None => self.watch(number, cancellation),
+                if let Some(meeting) = met {
+                    self.meet(meeting);
+                    return None;
                 }
+                self.watch(number, cancellation);
+                Some(number)
             }
             Err(error) => {
                 drop(state);
                 (call.done)(Err(aborted(&error)));
                 self.abort(error);
+                None
             }
         }
-        number
     }
 
     /// Gives up waiting, for this cause, which ends all. Nothing happens when the call has ended.
@@ -292,6 +294,84 @@ impl Collectives {
                 drop(state);
                 cancellation.forget(watch);
             }
+        }
+    }
+}
+
+#[cfg(all(test, not(loom)))]
+mod tests {
+    use super::*;
+    use ff_tensor::Code;
+    use std::sync::mpsc;
+
+    struct Meetings(Arc<Collectives>);
+
+    impl Meetings {
+        /// A call of one device in a group of two; all get the sum of what both bring.
+        fn join(&self, device: &str, value: f32, cancellation: &Cancellation) -> mpsc::Receiver<Result<f32>> {
+            let (sender, receiver) = mpsc::channel();
+            let add = |values: Vec<Option<Tensor>>| {
+                let number = |value: &Option<Tensor>| value.as_ref().unwrap().single::<f32>().unwrap();
+                let sum = Tensor::scalar(values.iter().map(number).sum::<f32>())?;
+                Ok(vec![sum; values.len()])
+            };
+            let call = CollectiveCall {
+                group: 1,
+                size: 2,
+                instance: 1,
+                device: device.to_string(),
+                kind: 0,
+                dtype: DataType::FLOAT,
+                shape: Shape::scalar(),
+                value: Some(Tensor::scalar(value).unwrap()),
+                combine: Box::new(add),
+                done: Box::new(move |result| {
+                    drop(sender.send(result.and_then(|value| value.single::<f32>())));
+                }),
+            };
+            self.0.join(call, cancellation);
+            receiver
+        }
+
+        fn call(&self, device: &str, value: f32) -> mpsc::Receiver<Result<f32>> {
+            self.join(device, value, &Cancellation::default())
+        }
+    }
+
+    #[test]
+    fn calls_of_a_device_meet_in_their_order() {
+        let meetings = Meetings(Arc::default());
+        let early = [1.0, 2.0, 3.0].map(|value| meetings.call("a", value));
+        let late = [10.0, 20.0, 30.0].map(|value| meetings.call("b", value));
+        for (call, expected) in early.iter().chain(&late).zip([11.0, 22.0, 33.0].repeat(2)) {
+            assert_eq!(call.try_recv().unwrap().unwrap(), expected);
+        }
+        assert!(meetings.0.state.lock().meetings.is_empty());
+    }
+
+    #[test]
+    fn a_cancelled_call_leaves_its_place_to_the_next() {
+        let meetings = Meetings(Arc::default());
+        let cancellation = Cancellation::default();
+        let cancelled = meetings.join("a", 1.0, &cancellation);
+        cancellation.cancel(status!(Cancelled, "enough"));
+        assert_eq!(cancelled.try_recv().unwrap().unwrap_err().message(), "enough");
+        assert!(meetings.0.state.lock().meetings.is_empty());
+        let (b, a) = (meetings.call("b", 10.0), meetings.call("a", 2.0));
+        assert_eq!(a.try_recv().unwrap().unwrap(), 12.0);
+        assert_eq!(b.try_recv().unwrap().unwrap(), 12.0);
+    }
+
+    #[test]
+    fn a_device_too_many_ends_all() {
+        let meetings = Meetings(Arc::default());
+        let (a, b) = (meetings.call("a", 1.0), meetings.call("b", 2.0));
+        assert!(a.try_recv().unwrap().is_ok() && b.try_recv().unwrap().is_ok());
+        let waiting = meetings.call("a", 3.0);
+        for call in [meetings.call("c", 4.0), waiting, meetings.call("b", 5.0)] {
+            let error = call.try_recv().unwrap().unwrap_err();
+            assert_eq!(error.code(), Code::Internal);
+            assert!(error.message().contains("already full"), "{error}");
         }
     }
 }

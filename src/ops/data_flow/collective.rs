@@ -347,7 +347,7 @@ fn meet(context: AsyncKernelContext, kind: &Kind) {
         let cancellation = context.host.cancellation().clone();
         call.done = Box::new(|result| context.finish(result.map(|value| vec![value.into()])));
         let number = collectives.join(call, &cancellation);
-        if let Ok(time) = Duration::try_from_secs_f32(seconds)
+        if let (Some(number), Ok(time)) = (number, Duration::try_from_secs_f32(seconds))
             && !time.is_zero()
         {
             let collectives = Arc::downgrade(&collectives);

@@ -6,6 +6,9 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::{Duration, Instant};
 
+/// Longer times, which a clock may not have, are this one.
+const FAR: Duration = Duration::from_secs(1 << 30);
+
 type Job = Box<dyn FnOnce() + Send>;
 
 /// A job and when it is due; jobs due at once run in the order of their numbers.
@@ -41,7 +44,8 @@ pub fn after(time: Duration, job: impl FnOnce() + Send + 'static) {
             .spawn(move || serve(&receiver));
         Mutex::new(sender)
     });
-    let due = Instant::now() + time;
+    let now = Instant::now();
+    let due = now.checked_add(time).unwrap_or(now + FAR);
     let sender = queue.lock().unwrap_or_else(PoisonError::into_inner);
     // Without a thread there is nobody to wait: the job runs at once.
     if let Err(back) = sender.send((due, Box::new(job))) {

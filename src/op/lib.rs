@@ -6,6 +6,7 @@
 //!   host trait that graph, compiler and runtime implement; this is the only inversion of layers.
 //! - [`specialize`], [`run_one`]: one node made ready for concrete shapes, and run without a session.
 //! - [`Value`], [`Variable`], [`RefVariable`], [`ResourceManager`], [`Cancellation`]: what a step works on.
+//! - [`Rendezvous`], [`Collectives`], [`StepTensors`]: where steps leave values for others, and meet.
 
 mod attr;
 mod attr_equal;

@@ -4,7 +4,7 @@
 //! - [`NodeInfo`], [`Attrs`]: a node as its op sees it.
 //! - [`ShapeContext`], [`KernelContext`], [`LowerContext`], [`GradientContext`]: the four views. Each wraps a small
 //!   host trait that graph, compiler and runtime implement; this is the only inversion of layers.
-//! - [`specialize`], [`run_one`]: one node made ready for concrete shapes, and run without a session.
+//! - [`Executable`], [`run_one`]: one node made ready for concrete shapes, and run without a session.
 //! - [`Value`], [`Variable`], [`RefVariable`], [`ResourceManager`], [`Cancellation`]: what a step works on.
 //! - [`Rendezvous`], [`Collectives`], [`StepTensors`]: where steps leave values for others, and meet.
 
